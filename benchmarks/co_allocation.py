@@ -12,8 +12,10 @@ The waits are from stated distributions with heavy tails, each drawn independent
   longer than 66 min;
 - `one full`: the first cluster as `lognormal`, all others 20 s (exponential): sites that are empty.
 
-`until all` holds nodes until the last cluster has its own, and so gives nothing back. The same
-seeds give the same table. A run that has not begun within ten days counts as ten days.
+`until all` holds nodes until the last cluster has its own, and so gives nothing back. `reserved`
+is where all systems take reservations: each for any start that is not before that of a job which
+was submitted at the beginning, without telling when that is. The same seeds give the same table. A
+run that has not begun within ten days counts as ten days.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ EMPTY = 20.0
 FIRST = "c0"
 
 WAYS: dict[str, tuple[AskingWay, float]] = {
+    "reserved": (AskingWay.RESERVE, 300.0),
     "until all": (AskingWay.HOLD, math.inf),
     "hold, 5 min": (AskingWay.HOLD, 300.0),
     "surplus, 5 min": (AskingWay.SURPLUS, 300.0),
@@ -81,33 +84,46 @@ class Simulated:
 
     `held` are the seconds for which each job had nodes before the start, by request; `chosen` are
     the requests by which it began, `queued` those whose jobs are left in a queue, with the times at
-    which they will be granted.
+    which they will be granted. `free` is from when on each cluster reserves nodes, `answers` says
+    of requests whether it does.
     """
 
     now: float = 0.0
     jobs: int = 0
     held: dict[QueueRequest, float] = field(default_factory=dict)
     chosen: tuple[QueueRequest, ...] = ()
-    queued: list[tuple[float, QueueRequest]] = field(default_factory=list)
+    queued: list[tuple[float, int, QueueRequest]] = field(default_factory=list)
     holding: dict[QueueRequest, float] = field(default_factory=dict)
+    free: dict[str, float] = field(default_factory=dict)
+    answers: list[tuple[QueueRequest, bool]] = field(default_factory=list)
 
     def do(self, effects: Sequence[Effect], wait: Callable[[str], float]) -> None:
         """Do what the planner says."""
         for effect in effects:
             match effect:
-                case Submit(request):
+                case Submit(request, None):
                     self.jobs += 1
-                    heapq.heappush(self.queued, (self.now + wait(request.cluster), request))
+                    self._queue(self.now + wait(request.cluster), request)
+                case Submit(request, float(after)):
+                    self.jobs += 1
+                    start, cluster = self.now + after, request.cluster
+                    is_taken = start >= self.free.setdefault(cluster, wait(cluster))
+                    self.answers.append((request, is_taken))
+                    if is_taken:
+                        self._queue(start, request)
                 case GiveBack(request):
                     if request in self.holding:
                         self.held[request] = self.now - self.holding.pop(request)
                     else:
-                        self.queued = [one for one in self.queued if one[1] != request]
+                        self.queued = [one for one in self.queued if one[-1] != request]
                         heapq.heapify(self.queued)
                 case BeginAll(requests):
                     self.chosen = requests
                     for request in requests:
                         self.held[request] = self.now - self.holding.pop(request)
+
+    def _queue(self, granted: float, request: QueueRequest) -> None:
+        heapq.heappush(self.queued, (granted, self.jobs, request))
 
 
 def simulate(draw: Draw, clusters: int, way: AskingWay, idle: float, seed: int) -> Simulated:
@@ -123,13 +139,21 @@ def simulate(draw: Draw, clusters: int, way: AskingWay, idle: float, seed: int) 
     for name in names:
         seen.do(planner.ask(name, 0.0), wait)
     while not planner.has_begun and seen.now < GIVEN_UP:
+        if seen.answers:
+            request, is_taken = seen.answers.pop(0)
+            now = seen.now
+            told = (
+                planner.reserved(request, now) if is_taken else planner.refused(request, 0.0, now)
+            )
+            seen.do(told, wait)
+            continue
         granted = seen.queued[0][0] if seen.queued else math.inf
         due = planner.wakes_at
         if due is not None and due <= granted:
             seen.now = due
             seen.do(planner.wake(due), wait)
         else:
-            seen.now, request = heapq.heappop(seen.queued)
+            seen.now, _, request = heapq.heappop(seen.queued)
             seen.holding[request] = seen.now
             seen.do(planner.granted(request, seen.now), wait)
     return seen

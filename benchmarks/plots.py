@@ -14,6 +14,7 @@ from gcm.drawing.metrics import text_width
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 760, 400, 70, 50, 50
 ROW, LABEL_SIZE = 9, 12
+MOST_LINES = 10
 WORST = 20.0
 
 _LIGHT = ("#2563eb", "#b45309", "#0f766e", "#9333ea", "#be185d", "#526075",
@@ -27,8 +28,10 @@ Series = Mapping[str, Mapping[int, float]]
 """For each name: a value for each size."""
 
 
-def curves(title: str, series: Series, *, unit: str, factor: float = 1.0) -> str:
+def curves(title: str, series: Series, *, unit: str, factor: float = 1.0, across: str = "") -> str:
     """Return lines through the values times `factor`; names stand at the right, where lines end.
+
+    `across` tells what the sizes are.
 
     Raises `ValueError` where there is nothing to draw.
     """
@@ -38,18 +41,21 @@ def curves(title: str, series: Series, *, unit: str, factor: float = 1.0) -> str
     sizes = sorted({size for one in points.values() for size in one})
     values = [value * factor for one in points.values() for value in one.values()]
     room = 30 + max(round(text_width(name, LABEL_SIZE)) for name in points)
-    across = _Scale(sizes[0], sizes[-1], LEFT, WIDTH - room)
+    scale = _Scale(sizes[0], sizes[-1], LEFT, WIDTH - room)
     low = 10.0 ** math.floor(math.log10(min(values)))
     high = 10.0 ** math.ceil(math.log10(max(values)))
     up = _Scale(low, high, HEIGHT - BOTTOM, TOP)
-    parts = [*_grid(across, up, sizes, (low, high)), _text(LEFT, TOP - 8, unit)]
-    ends: list[float] = []
+    parts = [*_grid(scale, up, sizes, (low, high)), _text(LEFT, TOP - 8, unit)]
+    parts.append(_text(scale.at(sizes[-1]), HEIGHT - 14, across, "axis", anchor="end"))
+    ends: dict[str, tuple[float, int]] = {}
     for number, (name, one) in enumerate(points.items()):
-        places = [(across.at(size), up.at(one[size] * factor)) for size in sorted(one)]
+        places = [(scale.at(size), up.at(one[size] * factor)) for size in sorted(one)]
         parts.append(_line(places, f'class="s{number % len(_LIGHT)}"'))
-        y = _free(places[-1][1] + 4, ends)
-        ends.append(y)
-        parts.append(_text(across.at(sizes[-1]) + 8, y, name, f"t{number % len(_LIGHT)}"))
+        ends[name] = places[-1][1], number
+    taken: list[float] = []
+    for name, (end, number) in sorted(ends.items(), key=lambda item: item[1]):
+        taken.append(_free(end + 4, taken))
+        parts.append(_text(scale.at(sizes[-1]) + 8, taken[-1], name, f"t{number % len(_LIGHT)}"))
     return _picture(title, parts, HEIGHT)
 
 
@@ -92,12 +98,12 @@ class _Scale:
     """Puts the logarithm of a value between two places."""
 
     def __init__(self, low: float, high: float, begin: float, end: float) -> None:
-        self._low, self._begin = math.log(max(low, 1e-12)), begin
-        span = math.log(max(high, 1e-12)) - self._low
+        self._low, self._begin = math.log(low), begin
+        span = math.log(high) - self._low
         self._slope = (end - begin) / span if span else 0.0
 
     def at(self, value: float) -> float:
-        return self._begin + (math.log(max(value, 1e-12)) - self._low) * self._slope
+        return self._begin + (math.log(value) - self._low) * self._slope
 
 
 def _free(wanted: float, taken: Sequence[float]) -> float:
@@ -113,7 +119,8 @@ def _grid(
     parts = []
     right, bottom = across.at(sizes[-1]), HEIGHT - BOTTOM
     low, high = edges
-    for power in range(round(math.log10(low)), round(math.log10(high)) + 1):
+    powers = range(round(math.log10(low)), round(math.log10(high)) + 1)
+    for power in powers[:: math.ceil(len(powers) / MOST_LINES)]:
         y = up.at(10.0**power)
         parts.append(_line([(LEFT, y), (right, y)], 'class="grid"'))
         parts.append(_text(LEFT - 6, y + 4, f"{10.0**power:,.10g}", "axis", anchor="end"))

@@ -3,17 +3,19 @@
 Each host counts seconds from a moment of its own. A process that answers a question with the time
 on its clock was asked before and heard after that, so the difference of the two clocks lies between
 two bounds; half of the shortest round trip is by how much their middle may be wrong. Processes that
-read the same clock of the same system need no question.
+read the same clock of the same system share what is known of it, and with ours need no question.
 """
 
 from __future__ import annotations
 
 import os
+from functools import cache
 
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _NAMESPACE = "/proc/self/ns/time"
 
 
+@cache
 def name_of_clock() -> str:
     """Return which clock `time.monotonic` reads here, "" if the system does not tell.
 
@@ -31,10 +33,10 @@ class Clocks:
 
     >>> clocks = Clocks("mine")
     >>> clocks.asked(1, now=10.0)
-    >>> clocks.answered("0:0:0", 1, theirs=510.1, now=10.4)
-    >>> clocks.difference("0:0:0", "other", theirs=511.0, now=11.0)
+    >>> clocks.answered("0:0:0", "other", 1, theirs=510.1, now=10.4)
+    >>> clocks.difference("0:0:1", "other", theirs=511.0, now=11.0)
     (499.9, 0.2)
-    >>> clocks.difference("0:0:1", "mine", theirs=11.0, now=11.0)
+    >>> clocks.difference("0:1:0", "mine", theirs=11.0, now=11.0)
     (0.0, 0.0)
     """
 
@@ -44,17 +46,18 @@ class Clocks:
         self._best: dict[str, tuple[float, float]] = {}
 
     def asked(self, number: int, now: float) -> None:
-        """Take note of the time at which a question with a number was asked of all."""
+        """Take note of the time before a question with a number is asked of all."""
         self._asked = number, now
 
-    def answered(self, who: str, number: int, theirs: float, now: float) -> None:
-        """Take an answer with the time on the other clock."""
+    def answered(self, who: str, clock: str, number: int, theirs: float, now: float) -> None:
+        """Take an answer of somebody with the time on a clock, which may have no name."""
         asked, when = self._asked
         if asked != number:
             return
         error = (now - when) / 2
-        if who not in self._best or error < self._best[who][1]:
-            self._best[who] = round(theirs - (when + now) / 2, 9), round(error, 9)
+        read = clock or who
+        if read not in self._best or error < self._best[read][1]:
+            self._best[read] = round(theirs - (when + now) / 2, 9), round(error, 9)
 
     def difference(
         self, who: str, clock: str, theirs: float, now: float
@@ -66,4 +69,4 @@ class Clocks:
         """
         if clock and clock == self._own:
             return 0.0, 0.0
-        return self._best.get(who, (theirs - now, None))
+        return self._best.get(clock or who, (theirs - now, None))

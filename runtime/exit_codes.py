@@ -20,6 +20,8 @@ UNHEALTHY = 206
 """`gcm-deploy doctor` found a problem that will make a run fail."""
 WALLTIME_OVER = 207
 """The job of a cluster came to the end of its walltime; the application was ended before that."""
+FAULTS_FOUND = 208
+"""`--check` found faults of the program, however it ended."""
 TIMED_OUT = 124
 """The application ran longer than `--run-timeout` allows; `timeout` reports the same."""
 INTERRUPTED = 130

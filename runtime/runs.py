@@ -50,7 +50,9 @@ MOST_SHOWN = 4_000
 
 _SHAPE = re.compile(r"[0-9]+(x[0-9]+)*")
 
-_ALSO = ("settings", "variables", "timeout", "run_timeout", "explain_waits", "wan", "python")
+_ALSO = (
+    "settings", "variables", "timeout", "run_timeout", "explain_waits", "plans", "wan", "python"
+)  # fmt: skip
 """The options of a run, beside those that write an attribute of the descriptor."""
 
 

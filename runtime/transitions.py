@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TypeVar
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 
 Stage = TypeVar("Stage", bound=StrEnum)
 Cause = TypeVar("Cause", bound=StrEnum)

@@ -71,6 +71,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "runtime.deployment": set(),
     "runtime.doctor": {"asking", "examination", "jobs", "probe"},
     "runtime.waits": set(),
+    "runtime.checks": set(),
     "runtime.peers.advice": set(),
     "runtime.peers.booking": {"named"},
     "runtime.peers.contracts": set(),

@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.evaluate.coverage import ELSEWHERE
 from benchmarks.evaluate.figure import Figure, Record
 from benchmarks.evaluate.figures import FIGURES
-from benchmarks.evaluate.page import page, plots
+from benchmarks.evaluate.page import page, plots, ratio
 from benchmarks.evaluate.store import Store
 from benchmarks.grid import missing
 
@@ -70,8 +70,7 @@ def _measure(store: Store, figure: Figure, options: argparse.Namespace) -> bool:
     print(f"{figure.name}: {len(record.turns)} repetitions, {took:.0f} s", flush=True)
     for claim in figure.claims:
         verdict, found = record.judged(claim)
-        ratio = f"{found.middle:.3g} [{found.low:.3g}, {found.high:.3g}]" if found else "-"
-        print(f"    {verdict}: {claim.text}: {ratio}, bound {claim.bound:g}", flush=True)
+        print(f"    {verdict}: {claim.text}: {ratio(figure, claim, found)}", flush=True)
     for fault in record.faults:
         print(f"    fault: {fault}", flush=True)
     return bool(record.turns) or (figure.needs_grid and bool(missing()))
@@ -84,7 +83,7 @@ def write_page(store: Store, folder: Path, path: Path) -> None:
         for name, picture in plots(figure, record).items():
             (folder / name).write_text(picture, "utf-8")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(records), "utf-8")
+    path.write_text(page(records, folder.name), "utf-8")
 
 
 if __name__ == "__main__":

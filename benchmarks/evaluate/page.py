@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from benchmarks.evaluate.figure import Claim, Figure, Interval, Record, Verdict
@@ -12,39 +13,53 @@ from benchmarks.plots import curves
 HEAD = """\
 # Evaluation
 
-The figures that the five source documents measured, measured again here. `make evaluate` measures
-all of them, `python -m benchmarks.evaluate NAME` a single one; `--list` names all, with the reason
-for figures that are not measured. This page is made of `docs/evaluation/NAME.json` by `python -m
-benchmarks.evaluate --page docs/evaluation.md`.
+Figures of the five source documents, measured again: all by `make evaluate`, one by `python -m
+benchmarks.evaluate NAME`. `--list` names all, with the reasons why some are not measured; `--page
+docs/evaluation.md` makes this page of the records beside it.
 
-A claim is an inequality that was written before anything was measured. Ways are measured in
-turns, and their ratio is taken within each repetition, so that what else the machine does meets
-them alike; absolute times say less. *n* is the number of repetitions; in brackets is the interval
-of the median by order statistics (94 % with five repetitions, 75 % with three). A claim **holds**
-if the whole interval lies below its bound.
+A claim is an inequality that was written before anything was measured. Ways are measured in turns
+and compared within each repetition, so that other load meets them alike; absolute times say less.
+*n* is the number of repetitions; in brackets is the interval of the median by order statistics
+(94 % with five repetitions, 75 % with three). A claim **holds** if the whole interval lies below
+its bound.
 
-Clusters are network namespaces of one machine, between which packets are delayed and limited in
-rate: 5 ms and 1 Gbit/s between sites unless a figure says otherwise, 0.17 ms inside one. All
-ranks share the cores of that machine: messages are as on a real grid, but computing does not
-speed up with ranks. So speedups are given as overheads: how much longer the same work takes in
-one way than in another. Where a source prints values, they are given.
+Clusters are network namespaces of one machine, joined by slow lines: 5 ms and 1 Gbit/s between
+sites unless a figure says otherwise, 0.17 ms inside one. Ranks share its cores: messages are as on
+a real grid, but computing does not speed up with ranks. So speedups are given as overheads: how
+much longer the same work takes in another way.
 """
 
 
-def page(records: Sequence[tuple[Figure, Record]]) -> str:
-    """Return the whole page."""
+def page(records: Sequence[tuple[Figure, Record]], folder: str = "evaluation") -> str:
+    """Return the whole page; its pictures are in that folder."""
     verdicts = [record.judged(claim)[0] for figure, record in records for claim in figure.claims]
-    parts = [HEAD, _summary(verdicts), "", "| claim | verdict | ratio | n |", "|---|---|---|---|"]
+    parts = [
+        HEAD,
+        f"{_occasion(records)}{_summary(verdicts)}",
+        "",
+        "claim | verdict | ratio | n",
+        "---|---|---|---",
+    ]
     parts += [line for figure, record in records for line in _verdicts(figure, record)]
     before = ""
     for figure, record in records:
-        parts.append(_section(figure, record, figure.found if figure.found != before else ""))
+        source = figure.found if figure.found != before else ""
+        parts.append(_section(figure, record, source, folder))
         before = figure.found
     return "\n".join(parts) + "\n"
 
 
+def _occasion(records: Sequence[tuple[Figure, Record]]) -> str:
+    """Return when and on which machines records were made."""
+    days = sorted({record.day for _, record in records if record.turns})
+    machines = sorted({record.machine for _, record in records if record.turns})
+    return f"Measured on {', '.join(days)} with {'; '.join(machines)}. " if days else ""
+
+
 def _summary(verdicts: Sequence[Verdict]) -> str:
-    counts = ", ".join(f"{verdicts.count(one)} {_plural(one)}" for one in Verdict)
+    counts = ", ".join(
+        f"{count} {_plural(one)}" for one in Verdict if (count := verdicts.count(one))
+    )
     return f"Of {len(verdicts)} claims {counts}."
 
 
@@ -55,7 +70,8 @@ def _verdicts(figure: Figure, record: Record) -> Iterator[str]:
         verdict, found = record.judged(claim)
         why = _why(verdict, claim, record)
         count = found.count if found else 0
-        yield f"| {name}{claim.text} | {_verdict(verdict)}{why} | {_ratio(found)} | {count} |"
+        cells = [f"{_verdict(verdict)}{why}", ratio(figure, claim, found), str(count)]
+        yield f"{name}{claim.text} | {' | '.join(cells)}"
         name = ""
 
 
@@ -72,26 +88,34 @@ def _verdict(verdict: Verdict) -> str:
     return f"**{verdict}**" if verdict is not Verdict.HOLDS else str(verdict)
 
 
-def _ratio(found: Interval | None) -> str:
-    return _cell(found, 1.0, "{:.3g}".format)
+def ratio(figure: Figure, claim: Claim, found: Interval | None) -> str:
+    """Return a ratio with its interval; where the claim is about a value itself, that one."""
+    if found is None or claim.right or figure.factor == 1:
+        return _cell(found, 1.0, "{:.3g}".format)
+    return f"{_cell(found, figure.factor, _number)} {figure.unit}"
 
 
-def _section(figure: Figure, record: Record, source: str) -> str:
+def _section(figure: Figure, record: Record, source: str, folder: str) -> str:
     """Return what a figure shows, what its source found, and its plot: a table if it has none."""
-    day = (
-        f" {record.day}, load {min(record.loads):g} to {max(record.loads):g}."
-        if record.turns
-        else ""
-    )
-    about = " ".join(filter(None, (f"{figure.title} ({', '.join(figure.shows)}).", figure.remark)))
-    lines = [f"\n## {figure.name}\n", about + day]
+    loads = f" Load {min(record.loads):g}-{max(record.loads):g}." if record.turns else ""
+    about = " ".join(filter(None, (f"{figure.title} ({_shown(figure.shows)}).", figure.remark)))
+    lines = [f"\n## {figure.name}\n", about + loads]
     lines += [f"*The source:* {source}"] if source else []
     pictures = plots(figure, record)
     lines += (
-        ["", *(f"![{Path(name).stem}](evaluation/{name})" for name in pictures)] if pictures else []
+        ["", *(f"![{Path(name).stem}]({folder}/{name})" for name in pictures)] if pictures else []
     )
     lines += ["", _table(figure, record)] if record.turns and not pictures else []
     return "\n".join(lines)
+
+
+def _shown(shows: Sequence[str]) -> str:
+    """Return figures by source: "004 7.1, 7.2; 001 4"."""
+    named = [one.split(" ", 1) for one in shows]
+    by_source = groupby(named, key=lambda one: one[0])
+    return "; ".join(
+        f"{source} {', '.join(one for _, one in names)}" for source, names in by_source
+    )
 
 
 def _why(verdict: Verdict, claim: Claim, record: Record) -> str:
@@ -105,11 +129,11 @@ def _table(figure: Figure, record: Record) -> str:
     found = record.medians()
     ways = list(dict.fromkeys(way for *_, way in found))
     rows = list(dict.fromkeys((case, at) for case, at, _ in found))
-    lines = [f"| {figure.unit} | {' | '.join(ways)} |", f"|---|{'---|' * len(ways)}"]
+    lines = [f"{figure.unit} | {' | '.join(ways)}", f"---{'|---' * len(ways)}"]
     for case, at in rows:
         size = size_of(at) if figure.across == "bytes" else f"{at} {figure.across}"
         cells = [_cell(found.get((case, at, way)), figure.factor, _number) for way in ways]
-        lines.append(f"| {' '.join(filter(None, (case, size)))} | {' | '.join(cells)} |")
+        lines.append(f"{' '.join(filter(None, (case, size)))} | {' | '.join(cells)}")
     return "\n".join(lines)
 
 
@@ -157,4 +181,6 @@ def plots(figure: Figure, record: Record) -> dict[str, str]:
 
 
 def _curves(title: str, series: Mapping[str, Mapping[int, float]], figure: Figure) -> str:
-    return curves(title, series, unit=figure.unit, factor=figure.factor)
+    return curves(
+        title, series, unit=figure.unit, factor=figure.factor, across=figure.across.strip("()")
+    )

@@ -11,10 +11,10 @@ from statistics import median
 from benchmarks.peers.lab import Lab
 from runtime.peers.booking import (
     AdmissionRules,
-    Asker,
-    AskerSettings,
     Demand,
     Offer,
+    ReservationClient,
+    ReservationSettings,
     strategy_named,
 )
 from runtime.peers.model import Key
@@ -99,7 +99,7 @@ class BookingRun:
             first=min(times, default=float("nan")),
             median=median(times or [float("nan")]),
             last=max(times, default=float("nan")),
-            rounds=sum(user.asker.rounds for user in world.users) / len(world.users),
+            rounds=sum(user.client.rounds for user in world.users) / len(world.users),
             messages=sum(user.messages for user in world.users) / len(world.users),
             took=time.perf_counter() - begun,
         )
@@ -107,14 +107,14 @@ class BookingRun:
     def _book(self) -> None:
         case, random = self._case, Random(self._random.random())
         demand = Demand(case.ranks, case.replicas)
-        asker = Asker(
+        client = ReservationClient(
             demand,
             strategy_named(case.strategy),
             random=random.random,
             new_key=lambda: Key(f"{random.getrandbits(128):032x}"),
-            settings=AskerSettings(search=case.search),
+            settings=ReservationSettings(search=case.search),
         )
-        self.world.begin("somebody", asker, self._some(2 * demand.overbooked), case.job)
+        self.world.begin("somebody", client, self._some(2 * demand.overbooked), case.job)
 
     def _churn(self) -> None:
         """Let peers die; as many others come back, so that the lab stays as large as it was."""
@@ -132,5 +132,5 @@ class BookingRun:
             )
 
     def _revive(self, name: str) -> None:
-        rules = self.world.peers[name].gatekeeper.rules
+        rules = self.world.peers[name].admission.rules
         self.world.add_peer(name, rules)

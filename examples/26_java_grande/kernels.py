@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from idea import KNOWN_CIPHER, KNOWN_KEY, KNOWN_PLAIN, crypt, decryption_keys, encryption_keys
@@ -25,7 +25,6 @@ Array = NDArray[np.float64]
 
 WORLD = MPI.COMM_WORLD
 SEED = 10101010
-SIZES = ("A", "B", "C")
 
 
 def share(total: int) -> tuple[int, int]:
@@ -143,22 +142,20 @@ def idea(size: int) -> bool:
     return bool(WORLD.allreduce(int(is_known and np.array_equal(plain, again)), MPI.MIN))
 
 
-KERNELS: dict[str, Callable[[int], bool]] = {
-    "series": series, "sor": sor, "sparse": sparse, "lufact": lufact, "crypt": idea,
-}  # fmt: skip
+KERNELS = {"series": series, "sor": sor, "sparse": sparse, "lufact": lufact, "crypt": idea}
 
 
-def main() -> int:
-    """Run kernels and verify them; return the exit code."""
-    parser = argparse.ArgumentParser(description="Kernels of the Java Grande Forum.")
-    parser.add_argument("kernels", nargs="*", metavar="KERNEL", help=", ".join(KERNELS))
-    parser.add_argument("--size", choices=SIZES, default="A")
+def run(programs: Mapping[str, Callable[[int], bool]], sizes: str) -> int:
+    """Run the programs that the command line names, verify them; return the exit code."""
+    parser = argparse.ArgumentParser(description="Programs of the Java Grande Forum.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(programs))
+    parser.add_argument("--size", choices=sizes, default="A")
     options = parser.parse_args()
     is_right = True
-    for name in options.kernels or KERNELS:
+    for name in options.names or programs:
         WORLD.Barrier()
         begun = time.perf_counter()
-        verified = KERNELS[name](SIZES.index(options.size))
+        verified = programs[name](sizes.index(options.size))
         seconds = WORLD.allreduce(time.perf_counter() - begun, MPI.MAX)
         if WORLD.rank == 0:
             is_right &= verified
@@ -168,6 +165,11 @@ def main() -> int:
                 flush=True,
             )
     return 0 if is_right else 1
+
+
+def main() -> int:
+    """Run kernels and verify them; return the exit code."""
+    return run(KERNELS, sizes="ABC")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 """
 
 from runtime.allocations.contract import BatchSystem
-from runtime.allocations.known import SYSTEMS, batch_system, present_job
+from runtime.allocations.known import SYSTEMS, batch_system, can_reserve, present_job
 from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "JobPhase",
     "JobRequest",
     "batch_system",
+    "can_reserve",
     "present_job",
 ]

@@ -11,6 +11,10 @@ cluster asks again. How it asks again depends on its queue:
   comes at once, each later one after a longer pause, so that no queue is flooded.
 
 So somebody is always in a queue: the last one to be granted nodes had the others asked again.
+
+Where all systems take advance reservations, none of that is needed: all are asked for nodes from
+the same time on, and, if one refuses, for a later time, which it tells or which is half as long
+again, until all agree. If one cannot reserve, all ask their queues as above.
 """
 
 from __future__ import annotations
@@ -25,6 +29,12 @@ from gcm.records import dataclass
 LONGEST_PAUSE = 3600.0
 """Seconds between giving nodes back and asking for them again, at most."""
 
+FIRST_START, LAST_START = 60.0, 10 * 86400.0
+"""Seconds until a common start, at first and at most; a batch system needs some to decide."""
+
+LATER = 1.5
+"""How much longer it is the next time, where the systems do not tell when they could begin."""
+
 
 class AskingWay(StrEnum):
     """When a cluster asks again for nodes that it has held and may have to give back."""
@@ -35,6 +45,8 @@ class AskingWay(StrEnum):
     """Once they are given back, after a pause."""
     SURPLUS = "surplus"
     """At once, while it holds them."""
+    RESERVE = "reserve"
+    """It reserves them from the same time on as all others, as long as all can; else as CHOSEN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +59,10 @@ class QueueRequest:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """A job has to be submitted for a request."""
+    """A job has to be submitted for a request, with nodes reserved in `after` seconds if given."""
 
     request: QueueRequest
+    after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +119,33 @@ class CoAllocation:
         way: AskingWay = AskingWay.CHOSEN,
     ) -> None:
         self._queues = {name: _Queue(idle) for name, idle in clusters.items()}
+        self._ready: set[str] = set()
         self._jitter = jitter
         self._way = way
+        self._after = FIRST_START if way is AskingWay.RESERVE else None
+        self._unanswered: set[QueueRequest] = set()
+        self._refusals: list[float | None] = []
         self.has_begun = False
 
     def ask(self, cluster: str, now: float) -> list[Effect]:
-        """Ask for the nodes of a cluster for the first time."""
-        return [self._submit(cluster, now)]
+        """Ask for the nodes of a cluster for the first time; none are reserved until all ask."""
+        if self._after is None:
+            return [self._submit(cluster, now)]
+        self._ready.add(cluster)
+        return self._ask_all(now) if len(self._ready) == len(self._queues) else []
+
+    def reserved(self, request: QueueRequest, now: float) -> list[Effect]:
+        """Take the reservation of a request."""
+        return self._answered(request, now)
+
+    def refused(self, request: QueueRequest, earliest: float | None, now: float) -> list[Effect]:
+        """Take the refusal of a reservation, which could begin in `earliest` seconds.
+
+        0 is that it has to begin later, None that nothing is reserved for this cluster.
+        """
+        if self._queues[request.cluster].asked.pop(request, None) is not None:
+            self._refusals.append(earliest)
+        return self._answered(request, now)
 
     def granted(self, request: QueueRequest, now: float) -> list[Effect]:
         """Take the nodes of a request; a cluster that has some already keeps the newer ones."""
@@ -126,7 +159,7 @@ class CoAllocation:
             self.has_begun = True
             held = tuple(one.held for one in self._queues.values() if one.held is not None)
             return [*effects, *self._cancelled(), BeginAll(held)]
-        if not queue.asked:
+        if not queue.asked and self._after is None:
             queue.asks_at = self._early(queue, now)
         if all(one.held is not None or one.is_resting for one in self._queues.values()):
             for one in self._queues.values():
@@ -148,6 +181,9 @@ class CoAllocation:
                 effects += self._let_go(queue)
                 if queue.is_resting and self._way is AskingWay.HOLD:
                     queue.asks_at = now + self._pause(queue)
+        if effects and self._after is not None:  # somebody did not come at the common start
+            self._after = FIRST_START
+            return [*effects, *self._all_given_back(), *self._ask_all(now)]
         return effects + self._asked_again(now)
 
     @property
@@ -168,6 +204,8 @@ class CoAllocation:
         queue = self._queues[cluster]
         if queue.asked:
             return "another job is in the queue already"
+        if self._after is not None:
+            return "all reserve nodes for a later start"
         if queue.asks_at is None:
             return "it asks again when the others have their nodes"
         return "it asks again after a pause"
@@ -177,7 +215,32 @@ class CoAllocation:
         queue.count += 1
         request = QueueRequest(name, queue.count)
         queue.asked[request], queue.asks_at = now, None
-        return Submit(request)
+        if self._after is not None:
+            self._unanswered.add(request)
+        return Submit(request, self._after)
+
+    def _ask_all(self, now: float) -> list[Effect]:
+        return [self._submit(name, now) for name in self._queues]
+
+    def _answered(self, request: QueueRequest, now: float) -> list[Effect]:
+        """Ask for a later start once all have answered, if not all agree."""
+        self._unanswered.discard(request)
+        if self._unanswered or not self._refusals:
+            return []
+        told = [one for one in self._refusals if one is not None]
+        after = (self._after or FIRST_START) * (LATER if 0.0 in told else 1.0) + 1.0
+        can_all = len(told) == len(self._refusals)
+        self._refusals.clear()
+        self._after = max(after, *told) if can_all else None
+        if self._after is not None and self._after > LAST_START:
+            self._after = None
+        return [*self._all_given_back(), *self._ask_all(now)]
+
+    def _all_given_back(self) -> Iterator[Effect]:
+        self._unanswered.clear()
+        for queue in self._queues.values():
+            yield from self._let_go(queue)
+        yield from self._cancelled()
 
     def _asked_again(self, now: float) -> list[Effect]:
         return [

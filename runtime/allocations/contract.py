@@ -54,6 +54,21 @@ class BatchSystem(ABC):
         """Return the command that only checks the script on its standard input, () for none."""
         return ()
 
+    def reserve(self, request: JobRequest, name: str, after: float) -> Sequence[str]:  # noqa: ARG002 - most cannot
+        """Return the command that submits the script on its standard input for reserved nodes.
+
+        The reservation begins in `after` seconds; `cancel` ends it too. Returns () where a plain
+        account can reserve nothing, or not what is requested.
+        """
+        return ()
+
+    def earliest(self, printed: str) -> float | None:  # noqa: ARG002 - most reserve nothing
+        """Return in how many seconds what was refused could begin, from what `reserve` printed.
+
+        0 is later than asked for; None is that it was refused for another reason.
+        """
+        return None
+
     @abstractmethod
     def number(self, printed: str) -> str:
         """Return the number of the job that was submitted; raises Unreadable."""

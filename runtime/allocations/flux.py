@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
 from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
-from runtime.allocations.written import directives
+from runtime.allocations.written import count_of, directives
+from runtime.shown_text import shown
 
 _FORMAT = (
     "{id.f58plain}|{state}|{annotations.sched.reason_pending:h}|{ncores:h}|{t_remaining:h}|"
@@ -50,8 +51,8 @@ class Flux(BatchSystem):
     def number(self, printed: str) -> str:
         """Return the identifier, such as `f2oXbJ7`, whose first letter may be another f."""
         last = printed.strip().rpartition("\n")[2].replace("\u0192", "f")
-        if not last.isalnum() or not last.startswith("f"):
-            raise Unreadable(f"flux batch printed no identifier of a job, but {last!r}")
+        if not last.isascii() or not last.isalnum() or not last.startswith("f"):
+            raise Unreadable(f"flux batch printed no identifier of a job, but '{shown(last)}'")
         return last
 
     def status(self, jobs: Sequence[str]) -> Sequence[str]:
@@ -91,7 +92,7 @@ def _job(row: Sequence[str]) -> BatchJob:
         state,
         reason=reason if phase is JobPhase.QUEUED else "",
         nodes=nodes,
-        cores=int(cores) if cores.isdecimal() else 0,
+        cores=count_of(cores) or 0,
         left=float(left) if left.replace(".", "", 1).isdecimal() else None,
     )
 

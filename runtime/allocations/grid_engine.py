@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from runtime.allocations.contract import BatchSystem, Unreadable
 from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import SSH, clock, directives, remote_shell
+from runtime.shown_text import shown
 
 _COLUMNS = 9
 """Of a line of `qstat -g t` for a slot that runs; a job that waits has no queue."""
 
 
+_RESERVE = """\
+begin=$(date -d "+$1 seconds" +%Y%m%d%H%M.%S); shift
+said=$(qrsub -a "$begin" "$@" 2>&1) || { code=$?; echo "$said"; exit $code; }
+number=$(echo "$said" | sed -n 's/^Your advance reservation \\([0-9]*\\) .*/\\1/p')
+qsub -terse -ar "$number" || { code=$?; qrdel "$number" >&2; exit $code; }
+"""
+_CANCEL = 'qdel "$1"; qrdel "$1"'
 _STATUS = 'qstat -g t && { { qselect -qs u; qstat -j "$1"; } 2>/dev/null; true; }'
 
 
@@ -43,6 +52,22 @@ class GridEngine(BatchSystem):
         """Return `qsub`, told to print the number alone."""
         return ("qsub", "-terse")
 
+    def reserve(self, request: JobRequest, name: str, after: float) -> Sequence[str]:
+        """Return `qrsub`, for those whom the site lets reserve, and `qsub` for that reservation."""
+        if request.reservation or request.job or request.options or not request.walltime:
+            return ()
+        words = ["-N", name, "-d", clock(request.walltime)]
+        words += ["-pe", "mpi", str(request.nodes * request.tasks_per_node)]
+        for option, value in (
+            ("-q", request.queue), ("-l", request.constraint), ("-l", request.qos),
+        ):  # fmt: skip
+            words += [option, value] if value else []
+        return ("/bin/sh", "-c", _RESERVE, "gcm", f"{after:.0f}", *words)
+
+    def earliest(self, printed: str) -> float | None:
+        """Return that it could begin later, which it does not tell, unless it is refused at all."""
+        return 0.0 if "no suitable queues" in printed else None
+
     def check(self) -> Sequence[str]:
         """Return `qsub`, told to ask only whether such a job could run now."""
         return ("qsub", "-w", "v")
@@ -52,7 +77,7 @@ class GridEngine(BatchSystem):
         last = printed.strip().rpartition("\n")[2]
         number = last.partition(".")[0]
         if not number.isdecimal():
-            raise Unreadable(f"qsub printed no number of a job, but {last!r}")
+            raise Unreadable(f"qsub printed no number of a job, but '{shown(last)}'")
         return number
 
     def present(
@@ -80,21 +105,26 @@ class GridEngine(BatchSystem):
         silent = set(re.findall(r"^[^\s@]+@(\S+)$", printed, re.MULTILINE))
         found: dict[str, BatchJob] = {}
         hosts: dict[str, dict[str, None]] = {}
+        masters: dict[str, str] = {}
         for line in printed.splitlines():
             number, *row = line.split()[:_COLUMNS] or [""]
             if not number.isdecimal() or len(row) < _COLUMNS - 3:
                 continue
             state, queue = row[3], row[6] if "@" in line else ""
             if queue:
-                host, others = queue.partition("@")[2], hosts.get(number, {})
-                is_master = row[7:8] == ["MASTER"]
-                hosts[number] = {host: None, **others} if is_master else {**others, host: None}
-            nodes = hosts.get(number, {})
+                host = queue.partition("@")[2]
+                hosts.setdefault(number, {})[host] = None
+                if row[7:8] == ["MASTER"]:
+                    masters[number] = host
             phase = _phase(state)
             reason = reasons.get(number, "") if phase is JobPhase.QUEUED else ""
-            if lost := sorted(silent.intersection(nodes)):
-                phase, reason = JobPhase.OVER, f"{', '.join(lost)} is silent"
-            found[number] = BatchJob(number, phase, state, reason, nodes=" ".join(nodes))
+            found[number] = BatchJob(number, phase, state, reason)
+        for number, names in hosts.items():
+            first = dict.fromkeys(one for one in (masters.get(number),) if one is not None)
+            job = replace(found[number], nodes=" ".join(first | names))
+            if lost := sorted(silent.intersection(names)):
+                job = replace(job, phase=JobPhase.OVER, reason=f"{', '.join(lost)} is silent")
+            found[number] = job
         return found
 
     def is_forgotten(self, said: str) -> bool:  # noqa: ARG002 - it never fails for that
@@ -106,8 +136,8 @@ class GridEngine(BatchSystem):
         return ("printf", "%s\\n", *nodes.split())
 
     def cancel(self, name: str) -> Sequence[str]:
-        """Return `qdel`, which takes names too."""
-        return ("qdel", name)
+        """Return `qdel` and `qrdel`, which take names too."""
+        return ("/bin/sh", "-c", _CANCEL, "gcm", name)
 
     def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return ssh to the first node."""

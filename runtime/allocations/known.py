@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runtime.allocations.contract import BatchSystem
@@ -22,6 +22,12 @@ SYSTEMS = tuple(one.name for one in _KNOWN)
 def batch_system(name: str) -> BatchSystem:
     """Return a batch system; the checks of a descriptor let no other name through."""
     return next(one for one in _KNOWN if one.name == name)
+
+
+def can_reserve(requests: Sequence[JobRequest]) -> bool:
+    """Tell whether nodes can be reserved from a common start on: for several, and all of them."""
+    several = len(requests) > 1
+    return several and all(batch_system(one.system).reserve(one, "", 0.0) for one in requests)
 
 
 def present_job(environment: Mapping[str, str]) -> JobRequest | None:

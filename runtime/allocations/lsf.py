@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
 from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
-from runtime.allocations.written import SSH, directives, remote_shell
+from runtime.allocations.written import SSH, count_of, directives, remote_shell
+from runtime.shown_text import shown
 
 _QUEUED = frozenset(("PEND", "PSUSP", "WAIT", "PROV", "USUSP", "SSUSP", "UNKWN"))
 _FIELDS = "jobid stat slots time_left exec_host pend_reason delimiter='|'"
@@ -45,7 +46,7 @@ class Lsf(BatchSystem):
         """Return the number within the sentence that it prints."""
         found = re.search(r"^Job <(\d+)> is submitted", printed, re.MULTILINE)
         if found is None:
-            raise Unreadable(f"bsub printed no number of a job, but {printed.strip()!r}")
+            raise Unreadable(f"bsub printed no number of a job, but '{shown(printed.strip())}'")
         return found[1]
 
     def status(self, jobs: Sequence[str]) -> Sequence[str]:
@@ -96,14 +97,14 @@ def _job(row: Sequence[str]) -> BatchJob:
     phase = JobPhase.RUNNING if state == "RUN" else JobPhase.OVER
     if state in _QUEUED:
         phase = JobPhase.QUEUED
-    time = re.match(r"(\d+):(\d+)", left)
+    time = re.match(r"(\d{1,9}):(\d\d)", left)
     return BatchJob(
         number,
         phase,
         state,
         reason=reason,
         nodes=nodes,
-        cores=int(slots) if slots.isdecimal() else 0,
+        cores=count_of(slots) or 0,
         left=3600.0 * int(time[1]) + 60 * int(time[2]) if time else None,
     )
 

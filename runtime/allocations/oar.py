@@ -5,18 +5,24 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from runtime.allocations.contract import BatchSystem, Unreadable
 from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import clock, directives, remote_shell
+from runtime.shown_text import shown
 
 _QUEUED = frozenset(
     ("Waiting", "Hold", "toLaunch", "Launching", "Suspended", "Resuming", "toAckReservation")
 )
 _SUBMIT = """\
 mkdir -p "$HOME/.cache/gcm" && file=$(mktemp "$HOME/.cache/gcm/job-XXXXXX") || exit 1
-cat >"$file"; chmod 700 "$file"; oarsub -S "$file" || { code=$?; rm -f "$file"; exit $code; }
+cat >"$file"; chmod 700 "$file"
+oarsub ${1:+-r "$(date -d "+$1 seconds" "+%F %T")"} -S "$file" || {
+    code=$?; rm -f "$file"; date "+NOW=%F %T"; exit $code
+}
 """
+_TIME = r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"
 
 
 class Oar(BatchSystem):
@@ -62,11 +68,26 @@ class Oar(BatchSystem):
         """Return `oarsub` behind a file, since it reads no script on its standard input."""
         return ("/bin/sh", "-c", _SUBMIT)
 
+    def reserve(self, request: JobRequest, name: str, after: float) -> Sequence[str]:  # noqa: ARG002 - the script has it
+        """Return `oarsub -r`, which waits until the scheduler has decided."""
+        if request.reservation or request.job or not request.walltime:
+            return ()
+        return (*self.submit(), "gcm", f"{after:.0f}")
+
+    def earliest(self, printed: str) -> float | None:
+        """Return what `oarsub` tells when it refuses a reservation that would begin too early."""
+        told = re.search(rf"could run at {_TIME}", printed)
+        now = re.search(rf"^NOW={_TIME}$", printed, re.MULTILINE)
+        if told is None or now is None:
+            return None
+        start, present = (datetime.fromisoformat(one[1]) for one in (told, now))
+        return max(0.0, (start - present).total_seconds())
+
     def number(self, printed: str) -> str:
         """Return the number behind `OAR_JOB_ID=`."""
         found = re.search(r"^OAR_JOB_ID=(\d+)$", printed, re.MULTILINE)
         if found is None:
-            raise Unreadable(f"oarsub printed no number of a job, but {printed.strip()!r}")
+            raise Unreadable(f"oarsub printed no number of a job, but '{shown(printed.strip())}'")
         return found[1]
 
     def status(self, jobs: Sequence[str]) -> Sequence[str]:
@@ -102,7 +123,8 @@ class Oar(BatchSystem):
 
 
 def _job(number: str, block: str) -> BatchJob:
-    told = dict(re.findall(r"^ +(\w+) = (.*?) *$", block, re.MULTILINE))
+    found = re.findall(r"^ +(\w+) = (.*)$", block, re.MULTILINE)
+    told = {name: value.rstrip(" ") for name, value in found}
     state = told.get("state", "")
     phase = JobPhase.QUEUED if state in _QUEUED else JobPhase.OVER
     if state == "Running":

@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
 from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
-from runtime.allocations.written import SSH, clock, directives, remote_shell, seconds_of
+from runtime.allocations.written import SSH, clock, count_of, directives, remote_shell, seconds_of
+from runtime.shown_text import shown
+
+_DELETE = 'jobs=$(qselect -N "$1" | grep "^[0-9][A-Za-z0-9._-]*$") && qdel $jobs'
 
 
 class Pbs(BatchSystem):
@@ -40,7 +43,7 @@ class Pbs(BatchSystem):
         """Return the number with the name of the server."""
         last = printed.strip().rpartition("\n")[2]
         if not re.fullmatch(r"\d+(\.[\w.-]+)?", last):
-            raise Unreadable(f"qsub printed no number of a job, but {last!r}")
+            raise Unreadable(f"qsub printed no number of a job, but '{shown(last)}'")
         return last
 
     def status(self, jobs: Sequence[str]) -> Sequence[str]:
@@ -65,8 +68,7 @@ class Pbs(BatchSystem):
 
     def cancel(self, name: str) -> Sequence[str]:
         """Return `qdel` for what `qselect` finds."""
-        delete = 'jobs=$(qselect -N "$1") && [ -n "$jobs" ] && qdel $jobs'
-        return ("/bin/sh", "-c", delete, "gcm", name)
+        return ("/bin/sh", "-c", _DELETE, "gcm", name)
 
     def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return ssh to the first node."""
@@ -89,7 +91,7 @@ def _job(number: str, block: str) -> BatchJob:
         reason=told.get("comment", "") if phase is JobPhase.QUEUED else "",
         start=told.get("estimated.start_time", "") if phase is JobPhase.QUEUED else "",
         nodes=told.get("exec_host", ""),
-        cores=int(cores) if cores.isdecimal() else 0,
+        cores=count_of(cores) or 0,
         left=None if limit is None or state != "R" else limit - (used or 0.0),
     )
 

@@ -6,9 +6,13 @@ import math
 from enum import StrEnum
 
 from gcm.records import dataclass
+from runtime.shown_text import shown
 
 USUAL_IDLE = 1800.0
 """Seconds for which granted nodes wait for those of other clusters, in a long walltime."""
+
+_LONGEST = 200
+"""Letters of what a batch system says of a job, in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +94,10 @@ class BatchJob:
         >>> print(BatchJob("17", JobPhase.QUEUED, "PENDING", "Priority", "2026-11-24T14:20:00"))
         job 17 is PENDING (Priority), start expected 2026-11-24 14:20
         """
-        why = f" ({self.reason})" if self.reason else ""
+        why = f" ({shown(self.reason, _LONGEST)})" if self.reason else ""
         known = self.start and self.phase is JobPhase.QUEUED
         when = f", start expected {self.start.replace('T', ' ')[:16]}" if known else ""
-        return f"job {self.number} is {self.state}{why}{when}"
+        return f"job {self.number} is {shown(self.state)}{why}{when}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
 from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
-from runtime.allocations.written import seconds_of
+from runtime.allocations.written import count_of, seconds_of
+from runtime.shown_text import shown
 
 _QUEUED = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD",
@@ -100,10 +101,10 @@ class Slurm(BatchSystem):
         >>> Slurm().number("Welcome!\\n4711;alder\\n")
         '4711'
         """
-        found = re.findall(r"^(\d+)(?:;.*)?$", printed, re.MULTILINE)
+        found = re.findall(r"^(\d+)(?:;[\w.-]*)?$", printed, re.MULTILINE)
         if not found:
             last = printed.strip().rpartition("\n")[2]
-            raise Unreadable(f"sbatch printed no number of a job, but {last!r}")
+            raise Unreadable(f"sbatch printed no number of a job, but '{shown(last)}'")
         return str(found[-1])
 
     def status(self, jobs: Sequence[str]) -> Sequence[str]:
@@ -125,7 +126,7 @@ class Slurm(BatchSystem):
         rows = [line.split("|") for line in printed.splitlines()]
         found = [row for row in rows if len(row) == _FIELDS.count("|") + 1]
         if printed.strip() and not found:
-            raise Unreadable(f"squeue printed {printed.strip()!r}")
+            raise Unreadable(f"squeue printed '{shown(printed.strip())}'")
         return {row[0].strip(): _job(row) for row in found}
 
     def is_forgotten(self, said: str) -> bool:
@@ -178,7 +179,7 @@ def _job(row: Sequence[str]) -> BatchJob:
         reason="" if reason == "None" else reason,
         start="" if start == "N/A" else start,
         nodes=nodes,
-        cores=int(cores) if cores.isdecimal() else 0,
+        cores=count_of(cores) or 0,
         left=seconds_of(left),
     )
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+
+_LONGEST_NUMBER = 12
+
+_TIME = re.compile(r"(\d{1,9}-)?\d{1,9}(:\d{1,9}){0,2}")
 
 
 def seconds_of(time: str) -> float | None:
@@ -11,14 +16,22 @@ def seconds_of(time: str) -> float | None:
     >>> seconds_of("1-02:00:05"), seconds_of("30:00"), seconds_of("UNLIMITED")
     (93605.0, 1800.0, None)
     """
-    days, _, rest = time.rpartition("-")
-    parts = rest.split(":")
-    if not all(one.isdecimal() for one in (days or "0", *parts)):
+    if not _TIME.fullmatch(time):
         return None
+    days, _, rest = time.rpartition("-")
     total = 0
-    for part in parts:
+    for part in rest.split(":"):
         total = 60 * total + int(part)
     return float(total + 86400 * int(days or "0"))
+
+
+def count_of(text: str) -> int | None:
+    """Return a whole number, None for what is none or absurdly long.
+
+    >>> count_of("16"), count_of("sixteen"), count_of("9" * 5000)
+    (16, None, None)
+    """
+    return int(text) if text.isdecimal() and len(text) <= _LONGEST_NUMBER else None
 
 
 def clock(seconds: float) -> str:

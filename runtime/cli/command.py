@@ -78,6 +78,10 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.login import log_in
 
         return log_in(words[1:])
+    if first == "tune":
+        from runtime.cli.tune import tune
+
+        return tune(words[1:])
     if first == "convert":
         from runtime.cli.convert import convert_descriptor
 

@@ -12,6 +12,7 @@ from gcm.cli.output import counted, write_findings, write_json
 from gcm.documents import Diagnostic, Diagnostics, Location
 from runtime.cli.errors import UsageError
 from runtime.cli.line.options import Format, Options
+from runtime.collectives import fault_of_rules
 from runtime.deployment import Deployment, DescriptorContext, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.deployment.environment import matching
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 _NO_SETTINGS: Mapping[str, str] = {}
 
 Sites = Sequence[Sequence[BookedPeer]]
+
+CHECKED_WAITS = 4.0
+"""Seconds after which ranks of a program that is checked tell what they wait for."""
 
 _IMPORT_TIMEOUT = 60.0
 """Seconds for importing the modules of a program, to look at its classes."""
@@ -41,15 +45,50 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
     deployment = _loaded(options, booked)
     if deployment is None:
         return None
+    if options.check and options.trace:
+        raise UsageError("--check and --trace exclude each other")
+    if options.check and any(one.replicas > 1 or one.goes_on for one in deployment.applications):
+        raise UsageError("--check is for programs whose ranks have no replicas and are not lost")
     explain, limit = options.explain_waits, options.run_timeout
+    if options.check and explain is None:
+        explain = CHECKED_WAITS
+    tuned = _tuned_plans(options.descriptor) if options.descriptor else ""
     return replace(
         deployment,
         observed=bool(options.record or options.report or options.web),
         traced=bool(options.trace),
+        checked=options.check,
+        plans=" ".join(filter(None, (tuned, deployment.plans, options.plans))),
         explain_waits=deployment.explain_waits if explain is None else explain,
         run_timeout=deployment.run_timeout if limit is None else limit,
         typed=tuple(options.one_line.files) if options.one_line is not None else (),
     )
+
+
+def tuned_file(descriptor: str) -> str:
+    """Return the file with the plans that were measured for a descriptor."""
+    return os.path.splitext(descriptor)[0] + ".plans"
+
+
+def _tuned_plans(descriptor: str) -> str:
+    """Return the plans beside a descriptor, or nothing.
+
+    Raises:
+        UsageError: something there is no rule.
+    """
+    file = tuned_file(descriptor)
+    try:
+        with open(file, encoding="utf-8") as stream:
+            lines = [line.partition("#")[0].strip() for line in stream]
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        raise UsageError(f"'{file}' cannot be read: {error}") from error
+    text = " ".join(filter(None, lines))
+    if fault := fault_of_rules(text):
+        cure = f"Delete it, or measure again: gcm-deploy tune {descriptor}"
+        raise UsageError(f"{file}: {fault}", cure=cure)
+    return text
 
 
 def _loaded(options: Options, booked: Sites) -> Deployment | None:
@@ -68,7 +107,7 @@ def _loaded(options: Options, booked: Sites) -> Deployment | None:
     diagnostics = Diagnostics()
     deployment = read_descriptor(
         options.descriptor,
-        surroundings=_surroundings(
+        surroundings=_context(
             options.descriptor,
             options.settings,
             with_classes=not (
@@ -102,9 +141,7 @@ def read_document(
     deployment = read_descriptor(
         document.text.encode(),
         name=COMMAND_LINE,
-        surroundings=_surroundings(
-            os.path.join(document.folder, COMMAND_LINE), settings, booked=booked
-        ),
+        surroundings=_context(os.path.join(document.folder, COMMAND_LINE), settings, booked=booked),
         diagnostics=diagnostics,
     )
     if deployment is None or not booked:
@@ -112,7 +149,7 @@ def read_document(
     return deployment
 
 
-def _surroundings(
+def _context(
     file: str,
     settings: Mapping[str, str],
     *,

@@ -25,8 +25,8 @@ from runtime.exit_codes import NEVER_STARTED
 from runtime.launchers.archive import pack
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
-from runtime.processes.launcher.crew import Crew
 from runtime.processes.launcher.reaching import usual_launcher
+from runtime.processes.launcher.task_group import TaskGroup
 
 LONGEST_LINE = 1 << 24
 
@@ -87,11 +87,11 @@ def unreachable(deployment: Deployment) -> dict[str, str]:
             faults[cluster.path] = str(fault)
 
     with LocalLauncher() as local:
-        crew = Crew()
+        tasks = TaskGroup()
         for cluster in deployment.clusters():
             if cluster.hops:
-                crew.do(f"trying {cluster.path}", partial(attempt, cluster, local))
-        crew.join()
+                tasks.do(f"trying {cluster.path}", partial(attempt, cluster, local))
+        tasks.join()
     return faults
 
 

@@ -20,10 +20,10 @@ from runtime.launchers.local import LocalLauncher
 from runtime.launchers.peer import PeerLauncher
 from runtime.lifecycle.outcome import Outcome
 from runtime.peers.booking import (
-    AskerSettings,
     BookedHost,
     Demand,
     Offer,
+    ReservationSettings,
     Strategy,
     in_order,
     nearest_first,
@@ -149,7 +149,7 @@ class _Submission:
         self, lab: Lab, strategy: Strategy, offers: Sequence[Offer], web: WebContents
     ) -> int:
         """Book and launch once; records which peers a repeated launch has to do without."""
-        settings = AskerSettings(search=self._request.wait)
+        settings = ReservationSettings(search=self._request.wait)
         note = self._screen.steps.note
         self._lost = frozenset()
         program = os.path.basename(self._deployment.applications[0].path)

@@ -20,6 +20,7 @@ from runtime.cli.line.options import GCM_DEPLOY
 from runtime.cli.login import LOGIN
 from runtime.cli.look import LOOKS, TOP
 from runtime.cli.new import NEW
+from runtime.cli.tune import TUNE
 from runtime.cli.view import COMPARE, VIEW
 from runtime.cli.web import WEB
 from runtime.peers.commands.advise import ADVISE
@@ -30,6 +31,7 @@ COMMANDS = (
     GCM_DEPLOY,
     DOCTOR,
     LOGIN,
+    TUNE,
     CONVERT,
     NEW,
     *LOOKS.values(),

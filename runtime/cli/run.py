@@ -27,13 +27,14 @@ from runtime.cli.screens.watch import EndSignals, LogLines
 from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
 from runtime.deployment.planning.program_files import copies
-from runtime.exit_codes import NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
+from runtime.exit_codes import FAULTS_FOUND, NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
 from runtime.lifecycle.failures import THE_ASSEMBLY
 from runtime.lifecycle.outcome import Outcome
 from runtime.lifecycle.run_life import RunPhase
 from runtime.lifecycle.state import RunTimeouts
 from runtime.processes.launcher.machine import Machine
 from runtime.processes.launcher.reaching import Reach, usual_launcher
+from runtime.processes.launcher.samples import UNSAMPLED, Sampling
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.shown_text import shown_lines
 from runtime.views.facts import MACHINE, CommandEnded, Fact, Logged, Record, RunPlanned, RunSeen
@@ -149,13 +150,15 @@ def _run(
     machine = Machine(
         plan, through(listeners), warm=warm, stdin=0, reach=reach,
         timeouts=RunTimeouts(start=options.timeout + copying_time(plan)),
-        samples=SAMPLES if recorders else 0.0,
+        samples=_sampling(options, is_recorded=bool(recorders)),
     )  # fmt: skip
     ending = EndSignals(say, machine.interrupt, explain=lambda *_: machine.explain())
     log = LogLines(say, options.log_level)
     try:
         seen = partial(_seen, machine, begun)
-        followed = _SampledWhileFollowed(listeners, machine, is_sampled=bool(recorders))
+        followed = _SampledWhileFollowed(
+            listeners, machine, is_sampled=bool(recorders) or _shows_tree(options)
+        )
         with (
             run_log.attached(),
             log.attached(),
@@ -250,7 +253,7 @@ def _screen(plan: DeploymentPlan, options: Options) -> Screen:
     ends = sys.stdout.isatty() or options.format is Format.JSON
     names, clock = plan.deployment.rank_names(), time.monotonic
     choice = OutputChoice(all_tracebacks=options.all_tracebacks, quiet=options.quiet)
-    if options.quiet or not wants_tree(options):
+    if not _shows_tree(options):
         lines = PlainLines() if options.verbose else MinuteLines(clock)
         news = None if options.quiet else lines
         return PlainScreen(
@@ -267,6 +270,17 @@ def _screen(plan: DeploymentPlan, options: Options) -> Screen:
         err, console, clock,
         output=output, tags=tags, ends_output=ends, names=names, choice=choice,
     )  # fmt: skip
+
+
+def _shows_tree(options: Options) -> bool:
+    return not options.quiet and wants_tree(options)
+
+
+def _sampling(options: Options, *, is_recorded: bool) -> Sampling:
+    """Return how often a run is looked at; one that only a tree shows begins without a look."""
+    if is_recorded:
+        return Sampling(SAMPLES)
+    return Sampling(SAMPLES, SAMPLES) if _shows_tree(options) else UNSAMPLED
 
 
 def wants_tree(options: Options) -> bool:
@@ -292,7 +306,7 @@ def _code(outcome: Outcome, ending: EndSignals, failures: list[Exception]) -> in
     if ending.code is not None:
         return ending.code
     if not failures:
-        return outcome.exit_code
+        return FAULTS_FOUND if outcome.faults else outcome.exit_code
     return READER_LEFT if isinstance(failures[0], BrokenPipeError) else OUTPUT_FAILED
 
 

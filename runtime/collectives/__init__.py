@@ -4,3 +4,20 @@ There are three levels: native calls within a cluster, messages between the clus
 messages between sites. Each algorithm's module states the minimum of bytes over a link and of
 latencies; the tests count both.
 """
+
+__all__ = ["fault_of_rules"]
+
+
+def fault_of_rules(text: str) -> str:
+    """Return what is wrong with rules that choose plans, or nothing.
+
+    >>> fault_of_rules("bcats=flat")
+    "'bcats' has no plans to choose from; did you mean 'bcast'?"
+    """
+    from runtime.collectives.rules import RuleFault, read_rules  # ranks load this package at start
+
+    try:
+        read_rules(text)
+    except RuleFault as error:
+        return str(error)
+    return ""

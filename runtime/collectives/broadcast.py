@@ -1,4 +1,4 @@
-"""Broadcast: from the root to every cluster, in one of three ways, and natively inside.
+"""Broadcast: from the root to every cluster, in one of several ways, and natively inside.
 
 The usual way is a tree: from the root to every other site, there to every cluster. Optimum: the
 data crosses the link from the root's site to each other site once, and inside a site the link from
@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runtime.collectives.blocks import SEGMENT, Batches, cut
-from runtime.collectives.choice import CHAIN, FLAT, SURVIVING, TREE
+from runtime.collectives.choice import BINOMIAL, CHAIN, FLAT, SURVIVING, TREE
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import CollectivePort, Data, Pending, Steps, content
 from runtime.errors import GridError
@@ -87,7 +87,23 @@ def chain(layout: Layout, root: int) -> BroadcastStep:
     )
 
 
-WAYS: dict[str, Callable[[Layout, int], BroadcastStep]] = {TREE: relay, FLAT: flat, CHAIN: chain}
+def binomial(layout: Layout, root: int) -> BroadcastStep:
+    """Return this member's place where ranks alone count: those who have the data double."""
+    size = layout.size
+    me = (layout.me - root) % size
+    reach = me & -me if me else 1 << size.bit_length()
+    steps = [1 << bit for bit in reversed(range(reach.bit_length() - 1))]
+    children = [(me + step + root) % size for step in steps if me + step < size]
+    parent = (me - reach + root) % size if me else -1
+    return BroadcastStep(parent, children, 0, alone=True)
+
+
+WAYS: dict[str, Callable[[Layout, int], BroadcastStep]] = {
+    TREE: relay,
+    FLAT: flat,
+    CHAIN: chain,
+    BINOMIAL: binomial,
+}
 """A member's place in a broadcast, by the name of the plan."""
 
 

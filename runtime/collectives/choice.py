@@ -2,44 +2,54 @@
 
 An operation can have several plans. A controller chooses: that of a site for communicators within
 the site, that of the grid for all others. A descriptor names another one with `<controller
-role="plan-choice" class="module.Class"/>`.
+role="plan-choice" class="module.Class"/>`, or plans with `plans`; see `runtime.collectives.rules`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
+
+from runtime.collectives.blocks import SEGMENT
 
 SHORT, TREE, FLAT, CHAIN = "short", "tree", "flat", "chain"
 EXCHANGE, SPREAD = "exchange", "spread"
+FOUR_ARY, BINOMIAL, BUTTERFLY, ROTATION = "4-ary", "binomial", "butterfly", "rotation"
 SURVIVING = "surviving"
 """The only plan of broadcasts where losses are survived; see `runtime.collectives.broadcast`."""
 
 PLANS: dict[str, tuple[str, ...]] = {
-    "Barrier": (SHORT, TREE),
-    "Bcast": (SHORT, TREE, FLAT, CHAIN),
-    "Reduce": (SHORT, TREE),
-    "Allreduce": (SHORT, EXCHANGE, SPREAD),
+    "Barrier": (SHORT, TREE, FLAT, FOUR_ARY, BUTTERFLY),
+    "Bcast": (SHORT, TREE, FLAT, CHAIN, BINOMIAL),
+    "Reduce": (SHORT, TREE, FLAT, BINOMIAL),
+    "Allreduce": (SHORT, EXCHANGE, SPREAD, FLAT, BUTTERFLY),
     "Reduce_scatter_block": (SHORT, TREE),
     "Scan": (SHORT, TREE),
     "Exscan": (SHORT, TREE),
-    "Gather": (SHORT, TREE),
-    "Scatter": (SHORT, TREE),
-    "Allgather": (SHORT, TREE),
-    "Alltoall": (SHORT, TREE),
-    "bcast": (TREE, FLAT, CHAIN),
+    "Gather": (SHORT, TREE, FLAT),
+    "Scatter": (SHORT, TREE, FLAT),
+    "Allgather": (SHORT, TREE, ROTATION),
+    "Alltoall": (SHORT, TREE, ROTATION),
+    "bcast": (TREE, FLAT, CHAIN, BINOMIAL),
+    "allgather": (SHORT, TREE),
+    "alltoall": (SHORT, TREE),
 }
 """The plans of each operation that has several; the first one that is offered is the usual one.
 
 * `short`: single small messages among all members. It is offered where members of a cluster share
   a machine: for up to 128 KiB, and where each member has data of its own for up to 16 KiB of all.
+  Where only the call itself shows that objects are larger, `tree` follows.
 * `tree`: natively inside clusters, between them by way of one member of each cluster or site.
-* `flat`: from the root to each cluster at once: one latency, the data crosses a link once for each
-  cluster behind it.
+* `flat`: of a broadcast, from the root to each cluster at once: one latency, the data crosses a
+  link once for each cluster behind it. Of others, from each member to each that needs its data.
 * `chain`: from cluster to cluster in a row, in segments: nobody sends the data more than once.
 * `exchange`: sites exchange their partial results, one latency.
 * `spread`: sites own pieces of the result in turn: fewer bytes, two latencies.
+* `4-ary`, `binomial`, `butterfly`, `rotation`: see `runtime.collectives.ranks_only`.
 """
+
+SEGMENTED = ("Bcast", "Reduce", "Allreduce", "Allgather", "bcast")
+"""The operations that cut large data into segments, whose size can be chosen."""
 
 SPREAD_FROM = 1024 * 1024
 """From this size on, sending fewer bytes is worth a second WAN latency if there are three sites."""
@@ -61,6 +71,8 @@ class PlanChoice(Protocol):
     def choose(self, operation: str, size: int | None, sites: Sites, plans: Sequence[str]) -> str:
         """Return which of `plans` to use for an operation, such as "Bcast", among `sites`.
 
+        The size of segments in bytes can follow behind a slash: "chain/65536".
+
         `size` is the number of bytes rounded up to a power of two, 0 for none, and None where
         members do not know it beforehand. Called once for each communicator, operation and size.
         """
@@ -81,55 +93,24 @@ class UsualPlans:
         return plans[0]
 
 
-class FixedPlan:
-    """Chooses one plan wherever it is offered, and else as usual: a baseline to compare with.
+class Choice(NamedTuple):
+    """A plan, and the size of its segments in bytes.
 
-    A descriptor names one of its classes, such as `runtime.collectives.choice.FlatPlan`.
-
-    >>> FlatPlan(UsualPlans()).choose("Bcast", 8, (((0,), (1,)),), ("short", "tree", "flat"))
-    'flat'
+    >>> str(Choice("chain", 65536)), str(Choice("tree")), Choice.read("chain/65536").segment
+    ('chain/65536', 'tree', 65536)
     """
 
-    plan = TREE
+    plan: str
+    segment: int = SEGMENT
 
-    def __init__(self, usual: PlanChoice) -> None:
-        self._usual = usual
+    def __str__(self) -> str:
+        return self.plan if self.segment == SEGMENT else f"{self.plan}/{self.segment}"
 
-    def choose(self, operation: str, size: int | None, sites: Sites, plans: Sequence[str]) -> str:
-        """Return the plan of this class if it is among `plans`."""
-        return (
-            self.plan if self.plan in plans else self._usual.choose(operation, size, sites, plans)
-        )
-
-
-class TreePlan(FixedPlan):
-    """By way of one member of each site, and of each cluster."""
-
-    plan = TREE
-
-
-class FlatPlan(FixedPlan):
-    """From the root to each cluster."""
-
-    plan = FLAT
-
-
-class ChainPlan(FixedPlan):
-    """From cluster to cluster in a row."""
-
-    plan = CHAIN
-
-
-class ExchangePlan(FixedPlan):
-    """Sites exchange partial results."""
-
-    plan = EXCHANGE
-
-
-class SpreadPlan(FixedPlan):
-    """Sites own pieces of the result."""
-
-    plan = SPREAD
+    @classmethod
+    def read(cls, text: str) -> Choice:
+        """Return the choice that `PlanChoice.choose` answers."""
+        plan, _, segment = text.partition("/")
+        return cls(plan, int(segment)) if segment else cls(plan)
 
 
 def size_class(size: int) -> int:

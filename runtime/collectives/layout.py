@@ -68,6 +68,11 @@ class Layout:
         return tuple(owners)
 
     @cached_property
+    def scattered(self) -> Layout:
+        """Return the members as if each were a cluster of its own."""
+        return Layout([(0, rank) for rank in range(self.size)], self.me)
+
+    @cached_property
     def in_order(self) -> bool:
         """Return whether sites, clusters and members are in rank order."""
         walked = [rank for site in self.sites for part in site for rank in part.members]

@@ -25,7 +25,7 @@ from runtime.coupling.errors import (
     UnknownCode,
 )
 from runtime.coupling.mailbox import CouplingMailbox, Message
-from runtime.coupling.words import DRIVER
+from runtime.coupling.message_paths import DRIVER
 from runtime.matching import ANY, Wildcard
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runtime.coupling.connections import CodeConnections
-from runtime.later import logger
-from runtime.machine.calls import NotServed, Served, stub
+from runtime.lazy_import import logger
+from runtime.machine.calls import CallRefused, DispatchTable, stub
 from runtime.machine.contracts import CONTRACTS, Mail
 from runtime.transport.messages import PLAIN_DATA
 from runtime.wire.errors import PeerLost
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from runtime.coupling.directory import CodeDirectory
     from runtime.coupling.mailbox import CouplingMailbox
-    from runtime.membership.doorstep import Found
+    from runtime.membership.bind_address import AdvertisedAddresses
     from runtime.membership.rank_link import RankLink
     from runtime.wire import Incoming
 
@@ -52,15 +52,15 @@ class CodeWire:
         link: RankLink,
         machine: bytes,
         mailbox: CouplingMailbox,
-        doors: list[socket.socket],
-        found: Found,
+        listeners: list[socket.socket],
+        found: AdvertisedAddresses,
         *,
         codes: CodeDirectory,
     ) -> None:
         self._link = link
         self._mailbox = mailbox
-        self._served = Served()
-        self._served.serve(Mail, mailbox)
+        self._dispatch = DispatchTable()
+        self._dispatch.serve(Mail, mailbox)
         self._lock = threading.RLock()
         """Guards the connections."""
         self._opened: set[int] = set()
@@ -69,7 +69,7 @@ class CodeWire:
         self._is_closed = False
         self._is_broken = False
         self._process = os.getpid()
-        self._connections = CodeConnections(link, machine, self, doors, found, codes=codes)
+        self._connections = CodeConnections(link, machine, self, listeners, found, codes=codes)
         self._thread = threading.Thread(target=self._run, name="gcm-coupling", daemon=True)
         self._thread.start()
 
@@ -219,8 +219,8 @@ class CodeWire:
         try:
             operation, args = _opened(incoming.payload)
             if args[:1] != (member,):
-                raise NotServed(f"{operation} was called in the name of another member")
-            self._served.call(CONTRACTS[Mail], operation, args)
+                raise CallRefused(f"{operation} was called in the name of another member")
+            self._dispatch.call(CONTRACTS[Mail], operation, args)
         except Exception as fault:  # a faulty message must not end the connection
             _log.error("what rank %s says is not understood: %s", member, fault)
 

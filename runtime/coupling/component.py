@@ -120,10 +120,10 @@ class _Messages:
         self._name = name
 
     def send(self, value: Any, rank: int = 0, tag: int = 0, timeout: float | None = None) -> None:
-        self._codes.hub.driver.send(value, self._name, rank, tag, timeout)
+        self._codes.registry.driver.send(value, self._name, rank, tag, timeout)
 
     def recv(self, *args: Any, **kwargs: Any) -> Any:
         return self.receive(*args, **kwargs).value
 
     def receive(self, *args: Any, **kwargs: Any) -> Message:
-        return self._codes.hub.driver.receive(self._name, *args, **kwargs)
+        return self._codes.registry.driver.receive(self._name, *args, **kwargs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from runtime.coupling.words import rank_path
+from runtime.coupling.message_paths import rank_path
 from runtime.machine.contracts import CodeRoutes
 from runtime.membership.everybody import everybody
 from runtime.transport.keys import parsed
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import socket
 
     from runtime.coupling.directory import CodeDirectory
-    from runtime.membership.doorstep import Found
+    from runtime.membership.bind_address import AdvertisedAddresses
     from runtime.membership.rank_link import RankLink
     from runtime.wire.dialling.routed import RoutedConnector
 
@@ -38,12 +38,12 @@ class CodeConnections(PeerConnections):
         link: RankLink,
         machine: bytes,
         sink: MessageSink,
-        doors: Sequence[socket.socket],
-        found: Found,
+        listeners: Sequence[socket.socket],
+        found: AdvertisedAddresses,
         *,
         codes: CodeDirectory,
     ) -> None:
-        """Accept connections at `doors`; `found` is told how ranks were reached."""
+        """Accept connections at `listeners`; `found` are the addresses it advertises."""
         known = everybody(link, machine)
         self._names = codes.rank_names(known.grid)
         self._places = RankDirectory(
@@ -84,7 +84,7 @@ class CodeConnections(PeerConnections):
         )
         super().__init__(
             me, self._places, sink, self.references,
-            listeners=doors, credentials=link.credentials,
+            listeners=listeners, credentials=link.credentials,
         )  # fmt: skip
         self.references.keeper = self
 

@@ -14,7 +14,7 @@ from runtime.coupling.code_run import CodeRun, CodeState
 from runtime.coupling.control import CodeStatus, OutputLine
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeNotRunning, CodeNotStarted, NotCoupled, UnknownCode
-from runtime.coupling.hub import Hub
+from runtime.coupling.registry import CouplingRegistry
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.lines import Buffer, lines_of
 from runtime.machine.contracts import Orders
@@ -27,7 +27,7 @@ KEPT_LINES = 10_000
 OrdersTo = Callable[[str], Orders]
 """Returns what gives orders to a cluster's front-end."""
 
-Later = Callable[[float, Callable[[], None]], object]
+CallLater = Callable[[float, Callable[[], None]], object]
 """Schedules a call after a number of seconds, without blocking."""
 
 
@@ -57,7 +57,7 @@ class Codes:
             for code in deployment.applications
         }
         machine = pickle.dumps(plan.grid, protocol=5)
-        self.hub = Hub(CodeDirectory(clusters, has_driver=steered), machine)
+        self.registry = CouplingRegistry(CodeDirectory(clusters, has_driver=steered), machine)
         self.idle = idle
         self.is_steered = steered
         self._settle = settle
@@ -74,7 +74,7 @@ class Codes:
         self._is_open = False
         self._over = ""
         self._orders: OrdersTo = _nobody
-        self._later: Later = _nobody
+        self._later: CallLater = _nobody
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class Codes:
 
     # -- from the engine's thread ------------------------------------------------------------------
 
-    def connect(self, orders: OrdersTo, later: Later) -> None:
+    def connect(self, orders: OrdersTo, later: CallLater) -> None:
         """Connect to the front-ends, and set the clock."""
         self._orders = orders
         self._later = later
@@ -99,7 +99,7 @@ class Codes:
             begun = [run for run in self._runs.values() if run.go()]
             self._changed.notify_all()
         for run in begun:
-            self.hub.began(run.name, run.incarnation)
+            self.registry.began(run.name, run.incarnation)
 
     def open(self) -> None:
         """Record that the application runs: from now on codes are started one by one."""
@@ -133,7 +133,7 @@ class Codes:
             # Until the machine runs, the engine decides when the application may go.
             goes = run.ranks_up(cluster) and self._is_open and run.go()
             if goes:  # everybody has to know before a caller that waits for the start can proceed
-                self.hub.began(run.name, run.incarnation)
+                self.registry.began(run.name, run.incarnation)
                 self._announce_address(run)
                 for control in self._controls(run):
                     control.go()
@@ -163,7 +163,7 @@ class Codes:
             self._announce_ends(run, silent)
             if run.state is CodeState.ENDED:
                 words = run.why or "its program ended, with exit code 0 on all ranks"
-                self.hub.ended(run.name, words)
+                self.registry.ended(run.name, words)
             elif failed:
                 self._kill(run)
             self._changed.notify_all()
@@ -185,7 +185,7 @@ class Codes:
             for run in self._runs.values():
                 run.lose(why)
             self._changed.notify_all()
-        self.hub.lose(why)
+        self.registry.lose(why)
 
     def _announce_address(self, run: CodeRun) -> None:
         """Send all front-ends the addresses of the ranks in the current run of a code."""
@@ -209,7 +209,7 @@ class Codes:
 
     def _announce_ends(self, run: CodeRun, ends: Mapping[int, str]) -> None:
         for rank, why in ends.items():
-            self.hub.rank_ended(run.name, rank, why)
+            self.registry.rank_ended(run.name, rank, why)
 
     def _controls(self, run: CodeRun) -> list[Orders]:
         return [self._orders(cluster) for cluster in run.clusters]

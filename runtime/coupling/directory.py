@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from runtime.coupling.errors import NoSuchRank, UnknownCode
-from runtime.coupling.words import DRIVER, rank_path
+from runtime.coupling.message_paths import DRIVER, rank_path
 from runtime.machine.paths import DRIVER_PATH
 
 if TYPE_CHECKING:

@@ -235,7 +235,7 @@ class CouplingMailbox:
         code, rank, _ = asked.envelope
         incarnation, parts = asked.message
         heavy = weight(sum(len(part) for part in parts))
-        return code, rank, incarnation, self.peers.debt(code, rank, incarnation, heavy)
+        return code, rank, incarnation, self.peers.acknowledge(code, rank, incarnation, heavy)
 
 
 def _opened(asked: PostedReceive) -> Message:

@@ -7,8 +7,8 @@ from typing import Any
 
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeEnded
-from runtime.coupling.words import DRIVER
-from runtime.matching import ANY, Debt, Pattern, Window
+from runtime.coupling.message_paths import DRIVER
+from runtime.matching import ANY, Pattern, ReceiveWindow, Window
 
 Peer = tuple[str, int]
 
@@ -63,7 +63,7 @@ class Peers:
         self._ended_ranks: dict[Peer, str] = {}
         self._watched: set[Peer] = set()
         self._windows: dict[Peer, Window] = {}
-        self._debts: dict[tuple[str, int, int], Debt] = {}
+        self._receive_windows: dict[tuple[str, int, int], ReceiveWindow] = {}
         self._sent: dict[Peer, int] = {}
         self._orders: dict[tuple[str, int, int], Order] = {}
 
@@ -82,8 +82,10 @@ class Peers:
         self._windows = {peer: one for peer, one in self._windows.items() if peer[0] != code}
         self._sent = {peer: one for peer, one in self._sent.items() if peer[0] != code}
         # Messages of the new incarnation may arrive before the notice that it has begun.
-        self._debts = {
-            key: one for key, one in self._debts.items() if key[0] != code or key[2] >= incarnation
+        self._receive_windows = {
+            key: one
+            for key, one in self._receive_windows.items()
+            if key[0] != code or key[2] >= incarnation
         }
         self._orders = {
             key: one for key, one in self._orders.items() if key[0] != code or key[2] >= incarnation
@@ -115,9 +117,11 @@ class Peers:
         """Return the window of a rank."""
         return self._windows.setdefault(peer, Window())
 
-    def debt(self, code: str, rank: int, incarnation: int, weight: int) -> int:
+    def acknowledge(self, code: str, rank: int, incarnation: int, weight: int) -> int:
         """Count a received message; return how much to acknowledge to its sender now, or 0."""
-        return self._debts.setdefault((code, rank, incarnation), Debt()).take(weight)
+        return self._receive_windows.setdefault((code, rank, incarnation), ReceiveWindow()).take(
+            weight
+        )
 
     def next_number(self, peer: Peer) -> int:
         """Return the number of the next message to a rank in its code's current incarnation."""

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import NotCoupled
 from runtime.coupling.mailbox import CouplingMailbox
+from runtime.coupling.message_paths import identifier_of
 from runtime.coupling.peers import Peers
-from runtime.coupling.words import identifier_of
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.machine.contracts import Mail
 
 if TYPE_CHECKING:
     from runtime.coupling.code_wire import CodeWire
-    from runtime.membership.doorstep import Found
+    from runtime.membership.bind_address import AdvertisedAddresses
     from runtime.membership.rank_link import RankLink
 
 REPORT_AFTER = 5.0
@@ -40,15 +40,15 @@ class RankSide:
         self._early: list[Callable[[CouplingMailbox], None]] = []
         self._mailbox: CouplingMailbox | None = None
         self._wire: CodeWire | None = None
-        self._doors: list[Any] = []
-        self._found: Found = ("", ())
+        self._listeners: list[Any] = []
+        self._found: AdvertisedAddresses = ("", ())
         self._lost = ""
 
     def join(self) -> CouplingMailbox:
         """Return the mailbox once the launcher has answered; raises NotCoupled if it has gone."""
         link = self._link
         if link.wrapper.settings.get("replicas", 1) == 1:
-            self._doors, self._found = link.open_doors("code")
+            self._listeners, self._found = link.open_listeners("code")
         link.couple(self, self, self, self._lose)
         link.coupling.attach(link.name, link.incarnation, os.uname().nodename, self._found)
         if not self._answered.wait(REPORT_AFTER):
@@ -83,11 +83,11 @@ class RankSide:
         codes = CodeDirectory(*directory)
         peers = Peers(me, incarnation, codes, states)
         mailbox = CouplingMailbox(peers, link.name, link.coupling, self._mail_to)
-        if self._doors:
+        if self._listeners:
             from runtime.coupling.code_wire import CodeWire
 
-            doors = [socket.socket(fileno=door.detach()) for door in self._doors]
-            self._wire = CodeWire(link, machine, mailbox, doors, self._found, codes=codes)
+            listeners = [socket.socket(fileno=listener.detach()) for listener in self._listeners]
+            self._wire = CodeWire(link, machine, mailbox, listeners, self._found, codes=codes)
             link.coupling.listens(link.name)
         for call in self._early:
             call(mailbox)

@@ -1,5 +1,6 @@
 """From an XML descriptor to a plan of what runs where, without side effects."""
 
+from runtime.deployment.context import DescriptorContext
 from runtime.deployment.model import (
     Application,
     DeployedCluster,
@@ -24,7 +25,6 @@ from runtime.deployment.planning.plan import DeploymentPlan, RankPlacement, make
 from runtime.deployment.planning.render import plan_as_dict, render_plan, render_variables
 from runtime.deployment.planning.steps import FileMove, Step, StepKind
 from runtime.deployment.reading.reader import read_descriptor
-from runtime.deployment.surroundings import DescriptorContext
 
 __all__ = [
     "Application",

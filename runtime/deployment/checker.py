@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from gcm.documents import Diagnostics, Location, Severity
+from runtime.deployment.context import DescriptorContext, VirtualNodes
 from runtime.deployment.reading.own_sites import SITES
 from runtime.deployment.reading.reader import read_descriptor
-from runtime.deployment.surroundings import DescriptorContext, VirtualNodes
 
 _NO_SETTINGS: Mapping[str, str] = {}
 
@@ -24,9 +24,9 @@ def check_descriptors(files: Iterable[str], roots: Sequence[str]) -> Diagnostics
     diagnostics = Diagnostics()
     for file in files:
         assemblies: dict[str, None] = {}
-        surroundings = surroundings_of(file, roots=roots)
+        context = surroundings_of(file, roots=roots)
         quiet = _virtual_nodes(roots, is_told=False, with_classes=False)
-        noting = replace(surroundings, virtual_nodes=_noted(quiet, assemblies))
+        noting = replace(context, virtual_nodes=_noted(quiet, assemblies))
         read_descriptor(file, surroundings=noting, diagnostics=diagnostics)
         for assembly in assemblies:
             diagnostics.report(

@@ -322,13 +322,28 @@ class NodeAddress:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeProvider:
+    """Nodes of which a virtual node has so many for itself."""
+
+    nodes: tuple[NodeAddress, ...]
+    capacity: int
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
 class VirtualNode:
-    """A virtual node and the nodes it is mapped to."""
+    """A virtual node and the nodes it is mapped to.
+
+    With a `capacity` it has so many for itself, infinity for as many as there are; 0 means that it
+    has all, and that others may have them as well. `providers` are part of that number.
+    """
 
     name: str
     nodes: tuple[NodeAddress, ...]
     single: bool
     location: Location
+    capacity: float = 0
+    providers: tuple[NodeProvider, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,12 +453,16 @@ class Deployment:
     detection: FailureDetection = field(default_factory=FailureDetection)
     umask: int = 0o022
     named_classes: tuple[NamedClass, ...] = ()
+    plans: str = ""
+    """Rules that choose plans of collectives; see `runtime.collectives.rules`."""
     explain_waits: float = 30.0
     """Seconds in an MPI call after which ranks report what they wait for; 0 means never."""
     observed: bool = False
     """Whether ranks count their calls and the receivers of their messages, for who looks on."""
     traced: bool = False
     """Whether ranks keep their latest calls and messages, to tell them at their end."""
+    checked: bool = False
+    """Whether ranks tell of their calls, which are compared to find faults of the program."""
     run_timeout: float = 0.0
     """Seconds for which the application may run; 0 means no limit."""
     peers: PeersRequest | None = None

@@ -59,7 +59,7 @@ class Conversation:
                 raise self._why_it_ended()
             try:
                 return json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue  # output of a start-up file
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ ADDRESS = "127.0.0.2"
 _PIECE = 1 << 16
 _LEAST_BUFFER = 1 << 20
 _FULL = 0.05
-"""Seconds for which a door takes no connection where no more files can be open."""
+"""Seconds for which a listener takes no connection where no more files can be open."""
 
 
 class WanLine:
@@ -125,7 +125,7 @@ def _connected(path: str) -> socket.socket:
     return made
 
 
-class DistantDoors:
+class DistantListeners:
     """Lets ranks of other sites reach those of a cluster over a line; `close` ends its thread."""
 
     def __init__(self, wan: Wan, clock: Callable[[], float] = time.monotonic) -> None:
@@ -133,35 +133,35 @@ class DistantDoors:
         self._inwards, self._outwards = WanLine(wan), WanLine(wan)
         self._clock = clock
         self._pipes: dict[socket.socket, tuple[_Pipe, _Pipe]] = {}  # of each end: from it, to it
-        self._doors: list[socket.socket] = []
+        self._listeners: list[socket.socket] = []
         self._reactor = Reactor("distance")
         self._reactor.start()
 
     def before(self, path: str) -> str:
         """Return a new address whose connections lead over the line to a Unix socket."""
-        door = socket.create_server((ADDRESS, 0), backlog=512)
-        door.setblocking(False)
-        self._doors.append(door)
-        self._open(door, path)
-        return f"{ADDRESS}:{door.getsockname()[1]}"
+        listener = socket.create_server((ADDRESS, 0), backlog=512)
+        listener.setblocking(False)
+        self._listeners.append(listener)
+        self._open(listener, path)
+        return f"{ADDRESS}:{listener.getsockname()[1]}"
 
     def close(self) -> None:
         """Hang up everywhere."""
         self._reactor.close()
-        for one in (*self._pipes, *self._doors):
+        for one in (*self._pipes, *self._listeners):
             one.close()
 
-    def _open(self, door: socket.socket, path: str) -> None:
-        self._reactor.watch(door.fileno(), READ, lambda _: self._accept(door, path))
+    def _open(self, listener: socket.socket, path: str) -> None:
+        self._reactor.watch(listener.fileno(), READ, lambda _: self._accept(listener, path))
 
-    def _accept(self, door: socket.socket, path: str) -> None:
+    def _accept(self, listener: socket.socket, path: str) -> None:
         try:
-            outer, _ = door.accept()
+            outer, _ = listener.accept()
         except OSError as fault:
             if fault.errno in (errno.EMFILE, errno.ENFILE):
-                # It would stay readable: whoever waits there does so until the door is back.
-                self._reactor.watch(door.fileno(), 0, bool)
-                self._reactor.later(_FULL, lambda: self._open(door, path))
+                # It would stay readable: whoever waits there does so until the listener is back.
+                self._reactor.watch(listener.fileno(), 0, bool)
+                self._reactor.later(_FULL, lambda: self._open(listener, path))
             return
         try:
             inner = _connected(path)

@@ -13,7 +13,7 @@ from runtime.forwarding.pipes import Pipes
 from runtime.forwarding.splice import Splice
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import FrameError, TransportError
-from runtime.transport.listening import Admitted, Door
+from runtime.transport.listening import Admitted, Listener
 from runtime.transport.reactor import READ, Reactor, Timer
 from runtime.wire.dialling.forward_requests import Answer, ForwardRequest, RequestReader
 
@@ -64,8 +64,10 @@ class Forwarder:
         self._is_closed = False
         self.opened = 0
         """How many routes were opened."""
-        self._doors = [Door(reactor, one, credentials, self._admit) for one in (address, *more)]
-        self.address = self._doors[0].address
+        self._listeners = [
+            Listener(reactor, one, credentials, self._admit) for one in (address, *more)
+        ]
+        self.address = self._listeners[0].address
 
     @property
     def moved(self) -> int:
@@ -74,8 +76,8 @@ class Forwarder:
 
     def close(self) -> None:
         """Close all connections; for any thread but the reactor's."""
-        for door in self._doors:
-            door.close()
+        for listener in self._listeners:
+            listener.close()
         done = threading.Event()
         self.reactor.soon(lambda: self._close(done))
         done.wait(self.timeout)

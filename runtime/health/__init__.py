@@ -12,11 +12,11 @@ group inside a group of groups. Both are driven in the same way:
 from runtime.health.detector import Detector
 from runtime.health.hierarchical import Groups, HierarchicalDetector
 from runtime.health.messages import (
-    Beat,
     Declare,
     Effect,
     Expel,
     Expelled,
+    Heartbeat,
     Join,
     Message,
     Ping,
@@ -32,7 +32,6 @@ from runtime.health.settings import DetectorSettings, UnfitDetector, fitted
 from runtime.health.table import HeartbeatTable, ListTable
 
 __all__ = [
-    "Beat",
     "Declare",
     "Detector",
     "DetectorProtocol",
@@ -41,6 +40,7 @@ __all__ = [
     "Expel",
     "Expelled",
     "Groups",
+    "Heartbeat",
     "HeartbeatTable",
     "HierarchicalDetector",
     "Join",

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from gcm.records import dataclass
 from runtime.health.messages import (
-    Beat,
     Declare,
     Effect,
     Expel,
     Expelled,
+    Heartbeat,
     Join,
     Message,
     Ping,
@@ -126,7 +126,7 @@ class Detector:
         if missed:
             self._was_absent(missed * period)
         self._table.put(self._me, self._count)
-        effects: list[Effect] = [*self._beat(), *self._judge(now)]
+        effects: list[Effect] = [*self._heartbeat(), *self._judge(now)]
         effects += self._suspect(now)
         return effects
 
@@ -145,7 +145,7 @@ class Detector:
             case PingReply():
                 self._table.put(self._index[message.sender], message.count)
                 self._follow(message.count)
-            case Beat():
+            case Heartbeat():
                 effects += self._merge(message)
         return [*effects, *self._refuted(now)]
 
@@ -177,29 +177,29 @@ class Detector:
         steps = offsets(self.settings.protocol, size)
         return [living[(place + step) % size] for step in steps]
 
-    def _beat(self) -> Iterator[Effect]:
+    def _heartbeat(self) -> Iterator[Effect]:
         if not self._receivers:
             return
-        beat = Beat(
+        heartbeat = Heartbeat(
             self.own, self.incarnation, self._table.counts(), self._incarnations.copy(),
             self.declared.copy(), self._group,
         )  # fmt: skip
-        yield self._send(self._receivers[self._round], beat)
+        yield self._send(self._receivers[self._round], heartbeat)
         self._round = (self._round + 1) % len(self._receivers)
         if not self._round:
             self._health.cycle_over()
 
-    def _merge(self, beat: Beat) -> Iterator[Effect]:
-        for member, incarnation in beat.incarnations.items():
+    def _merge(self, heartbeat: Heartbeat) -> Iterator[Effect]:
+        for member, incarnation in heartbeat.incarnations.items():
             if member != self.own and member in self._index:
                 yield from self._heard_of(member, incarnation)
-        for member, incarnation in beat.dead.items():
+        for member, incarnation in heartbeat.dead.items():
             if member == self.own:
                 if incarnation >= self.incarnation:
-                    yield from self._expelled(beat.sender)
+                    yield from self._expelled(heartbeat.sender)
             elif incarnation > self.declared.get(member, -1):
-                yield from self._declare(member, incarnation, f"told by {beat.sender}")
-        self._follow(self._table.merge(beat.counts))
+                yield from self._declare(member, incarnation, f"told by {heartbeat.sender}")
+        self._follow(self._table.merge(heartbeat.counts))
 
     def _follow(self, count: int) -> None:
         """Take the clock of the others, if it is ahead by more than a round.

@@ -11,8 +11,8 @@ from runtime.errors import GridError
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
-    """The heartbeats that a member knows, in the order of the group's members.
+class Heartbeat:
+    """A heartbeat: the counts of all members that its sender knows, in the order of the group.
 
     `incarnations` has those above 0, `dead` the incarnation up to which a member has been declared.
     """
@@ -27,7 +27,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """You are suspected; are you there?"""
+    """The receiver is suspected by the sender, and answers with a `PingReply`."""
 
     sender: str
     incarnation: int
@@ -36,7 +36,7 @@ class Ping:
 
 @dataclass(frozen=True, slots=True)
 class PingReply:
-    """I am: this is my heartbeat."""
+    """The answer to a ping, with the count of the heartbeats of its sender."""
 
     sender: str
     incarnation: int
@@ -46,18 +46,18 @@ class PingReply:
 
 @dataclass(frozen=True, slots=True)
 class Expel:
-    """You have been declared dead in this incarnation."""
+    """The receiver has been declared dead in this incarnation."""
 
     sender: str
     incarnation: int
     group: str = ""
 
 
-Message = Beat | Ping | PingReply | Expel
+Message = Heartbeat | Ping | PingReply | Expel
 
 
 class NotUnderstood(GridError):
-    """What came is no message of a detector."""
+    """The received data are no message of a detector."""
 
 
 def plain(message: Message) -> tuple[str, tuple[Any, ...]]:
@@ -67,7 +67,7 @@ def plain(message: Message) -> tuple[str, tuple[Any, ...]]:
     ('reply', ('b', 0, 17, ''))
     """
     match message:
-        case Beat(sender, number, counts, incarnations, dead, group):
+        case Heartbeat(sender, number, counts, incarnations, dead, group):
             fields = sender, number, list(counts), dict(incarnations), dict(dead), group
             return "beat", fields
         case PingReply(sender, number, count, group):
@@ -90,7 +90,7 @@ def read(kind: str, fields: Sequence[Any], members: int) -> Message:
             and _are_numbers(number, *counts, *incarnations.values(), *dead.values())
             and all(isinstance(name, str) for name in (*incarnations, *dead))
         ):
-            return Beat(*fields)
+            return Heartbeat(*fields)
         case "reply", [str(), number, count, str()] if _are_numbers(number, count):
             return PingReply(*fields)
         case "ping" | "expel", [str(), number, str()] if _are_numbers(number):

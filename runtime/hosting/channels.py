@@ -12,12 +12,12 @@ from typing import Any
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.hosting.routes import RoutingTable
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import AuthenticationFailed, ChannelClosed, Unreachable
 from runtime.transport.lean import dial
-from runtime.transport.listening import Door
+from runtime.transport.listening import Listener
 from runtime.transport.messages import Codec, Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream, SocketStream
@@ -98,7 +98,7 @@ class HostChannels(ABC):
         made.when_closed(lambda why: self._lost(made, why))
         return made.open(received)
 
-    def listen(self, address: str, credentials: Credentials) -> Door:
+    def listen(self, address: str, credentials: Credentials) -> Listener:
         """Let other processes of the run connect to `address`; their own paths are then reached.
 
         Their names have to be such homes: paths below the root that nothing here has.
@@ -117,7 +117,7 @@ class HostChannels(ABC):
                 return
             self.channel(SocketStream(came), peer, [peer], received)
 
-        return Door(self.reactor, address, credentials, admitted)
+        return Listener(self.reactor, address, credentials, admitted)
 
     def dial(
         self,

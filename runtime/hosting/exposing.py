@@ -14,8 +14,8 @@ from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation, RemotePort
 from runtime.hosting.host import Host
 from runtime.transport.credentials import Credentials
-from runtime.transport.listening import Door
-from runtime.transport.pyro import Guests, PyroCaller, ServedObject
+from runtime.transport.listening import Listener
+from runtime.transport.pyro import ExposedObject, PyroCaller, PyroServer
 from runtime.transport.reactor import Reactor
 
 _HERE = "/exposed"
@@ -30,15 +30,19 @@ class Exposed:
         try:
             self._host = Host(_HERE, self._reactor)
             self._host.publish(_HERE, component)
-            self._guests = Guests(self._reactor)
+            self._server = PyroServer(self._reactor)
             operations = signature_of(component.server(interface).type.signature).operations
-            self._guests.expose(name, ServedObject(operations, self._serving(interface)))
-            nobody = Credentials(os.urandom(32), _HERE)  # nobody knows it, so there are only guests
-            self._door = Door(self._reactor, address, nobody, _refuse, guests=self._guests.receive)
+            self._server.objects.expose(name, ExposedObject(operations, self._serving(interface)))
+            nobody = Credentials(
+                os.urandom(32), _HERE
+            )  # no process has it: all clients are untrusted
+            self._listener = Listener(
+                self._reactor, address, nobody, _refuse, untrusted=self._server.receive
+            )
         except BaseException:
             self._reactor.close()
             raise
-        self.uri = f"PYRO:{name}@{_as_pyro_says(self._door.address)}"
+        self.uri = f"PYRO:{name}@{_as_pyro_says(self._listener.address)}"
         """What clients give to `Pyro5.api.Proxy`."""
 
     def _serving(self, interface: str) -> Any:
@@ -49,8 +53,8 @@ class Exposed:
 
     def close(self) -> None:
         """Hang up on all clients and listen no more; twice is once."""
-        self._door.close()
-        self._guests.close()
+        self._listener.close()
+        self._server.close()
         self._host.close()
         self._reactor.close()
 

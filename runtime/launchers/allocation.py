@@ -10,6 +10,7 @@ by itself.
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from runtime.allocations.contract import Unreadable
 from runtime.launchers.base import Command, Process
 from runtime.launchers.errors import LauncherClosed, LaunchError
 from runtime.launchers.job_queue import JobQueue, QueueSilent, login_words
+from runtime.shown_text import LONGEST_CELL, shown
 
 RENEWALS = 4
 """How often the lease is written during the time for which it is good."""
@@ -32,6 +34,12 @@ LAST_WORDS = 10
 
 MOST_SILENT = 300.0
 """Seconds without an answer after which the job is given up: a server may be started again."""
+
+MOST_OF_NODES = 256 << 10
+"""Letters of a list of nodes: its names, or some of them, become words of a command."""
+
+_HOST = re.compile(r"\w[\w.-]{0,254}", re.ASCII)
+"""The name of a node, which goes into the words of ssh and of an `mpiexec`."""
 
 _KEEP = """\
 lease=$1 pause=$2; shift 2
@@ -50,6 +58,12 @@ class JobFailed(LaunchError):
     """A batch system does not give the nodes that a cluster needs."""
 
 
+class TooEarly(JobFailed):
+    """Nodes cannot be reserved as early as asked for, but in `earliest` seconds; 0 is unknown."""
+
+    earliest = 0.0
+
+
 class JobAllocation:
     """The nodes of one cluster. All methods wait, so none is for the thread of a launcher.
 
@@ -65,6 +79,7 @@ class JobAllocation:
         self._lease = f".cache/gcm/leases/{self._name}"
         self._keeper: Process | None = None
         self._number = ""
+        self._begins = 0.0
         self._grant: GrantedJob | None = None
 
     @property
@@ -72,10 +87,15 @@ class JobAllocation:
         """The nodes that were granted, the first one first."""
         return self._grant.hosts if self._grant is not None else ()
 
-    def submit(self) -> None:
-        """Submit the job; raises JobFailed, with the system's own words, or LaunchError.
+    def submit(self, after: float | None = None) -> None:
+        """Submit the job, with nodes that are reserved in `after` seconds if given.
 
         One that runs already is taken as it is, and neither held nor given back.
+
+        Raises:
+            TooEarly: the nodes could be reserved from a later time on.
+            JobFailed: the system refused the job, with its own words.
+            LaunchError: there is no connection to the login node.
         """
         system = self._system
         if self._request.job:
@@ -86,14 +106,21 @@ class JobAllocation:
         keep = login_words(("/bin/sh", "-c", _KEEP, "gcm", self._lease, renew, *give_back))
         self._keeper = self._queue.login.start(Command(keep))
         script = system.script(self._request, self._name, self._lease)
-        code, printed, said = self._queue.run(system.submit(), script)
+        reserve = () if after is None else system.reserve(self._request, self._name, after)
+        code, printed, said = self._queue.run(reserve or system.submit(), script)
         if code:
+            earliest = system.earliest(printed) if reserve else None
+            if earliest is not None:
+                refusal = TooEarly(f"{system.name} reserves nothing as early", place=self._place)
+                refusal.earliest = earliest
+                raise refusal
             raise JobFailed(
                 f"{system.name} refused the job",
                 place=self._place,
-                cause=said or printed or f"exit code {code}",
+                cause=said or shown(printed.strip(), LONGEST_CELL) or f"exit code {code}",
                 cure="Correct <batch>; a dry run shows the script",
             )
+        self._begins = time.monotonic() + after if after is not None and reserve else 0.0
         try:
             self._number = system.number(printed)
         except Unreadable as fault:
@@ -133,9 +160,10 @@ class JobAllocation:
             if job != known:
                 known = job
                 changed(job)
-            if given_up.wait(pause):
+            early = self._begins - time.monotonic()
+            if given_up.wait(min(pause, early) if early > 0.0 else pause):
                 raise LauncherClosed("the run ended while the job was queued", place=self._place)
-            pause = min(1.5 * pause, LONGEST_POLL)
+            pause = FIRST_POLL if 0.0 < early <= pause else min(1.5 * pause, LONGEST_POLL)
 
     def await_end(self, given_up: threading.Event) -> bool:
         """Wait until the job is over; return whether it is, or this was given up."""
@@ -183,12 +211,15 @@ class JobAllocation:
             self._queue.run(("/bin/sh", "-c", _FORGET, "gcm", self._lease))
 
     def _names(self, job: BatchJob) -> tuple[str, ...]:
-        code, printed, said = self._queue.run(self._system.host_names(job.nodes))
+        code, printed, said = 1, "", ""
+        if len(job.nodes) <= MOST_OF_NODES:
+            code, printed, said = self._queue.run(self._system.host_names(job.nodes))
         names = tuple(printed.split())
-        if code or len(names) != self._request.nodes:
+        if code or len(names) != self._request.nodes or not all(map(_HOST.fullmatch, names)):
+            nodes = shown(job.nodes, LONGEST_CELL)
             raise JobFailed(
-                f"{job} on {job.nodes!r}, which are not {self._request.nodes} nodes",
+                f"{job} on '{nodes}', which are not {self._request.nodes} nodes",
                 place=self._place,
-                cause=said or printed,
+                cause=said or shown(printed, LONGEST_CELL),
             )
         return names

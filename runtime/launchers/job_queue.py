@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from runtime.allocations import BatchJob, BatchSystem, JobPhase
 from runtime.allocations.contract import Unreadable
 from runtime.launchers.base import Command, Launcher
-from runtime.launchers.errors import LaunchError, StillRunning
+from runtime.launchers.errors import LaunchError
 from runtime.launchers.lines import Collected
 
 ANSWER_TIMEOUT = 45.0
@@ -20,6 +20,9 @@ Fewer than a start may take by default, so that it is named before that is over.
 
 _MARK = "gcm-command-begins"
 _TOLD = f'echo {_MARK}; echo {_MARK} >&2; exec "$0" "$@"'
+
+MOST_SAID = 4 << 20
+"""Bytes that a command of the batch system may print: one that never ends must not fill memory."""
 
 
 class QueueSilent(LaunchError):
@@ -88,25 +91,28 @@ class JobQueue:
             self._numbers.discard(number)
 
     def run(self, words: Sequence[str], text: str = "") -> tuple[int, str, str]:
-        """Run a command on the login node; return its exit code and what it has printed.
+        """Run a command on the login node; return its exit code, output and last errors.
 
         Raises:
-            QueueSilent: it did not end in time.
+            QueueSilent: it did not end in time, or printed too much.
             LaunchError: there is no connection to the login node.
         """
-        said = Collected()
+        over = threading.Event()
+        said = Collected(MOST_SAID, over.set)
         told = login_words(("/bin/sh", "-c", _TOLD, *words))
         process = self.login.start(Command(told, first_input=text.encode()), said)
         process.close_input()
-        try:
-            code = process.wait(ANSWER_TIMEOUT).shell_code
-        except StillRunning:
+        process.when_done(over.set)
+        is_over = over.wait(ANSWER_TIMEOUT)
+        if said.is_full or not is_over:
             process.kill()
+            late = f"has not answered within {ANSWER_TIMEOUT:g} s"
             raise QueueSilent(
-                f"{words[0]} has not answered within {ANSWER_TIMEOUT:g} s",
+                f"{words[0]} {f'prints more than {MOST_SAID:,} bytes' if said.is_full else late}",
                 cure=f"Look whether {self.system.name} works there",
-            ) from None
-        return code, _own(said.output), _own(said.error).strip()
+            )
+        code = process.wait(0).shell_code
+        return code, _own(said.output), _own("\n".join([*process.tail, ""])).strip()
 
     def give_up(self) -> None:
         """Stop waiting for a login node that has not answered; what has jobs is left alone."""

@@ -17,6 +17,9 @@ TAIL_WIDTH = 500
 LONGEST_LINE = 1 << 20
 """A longer line is handed on in pieces, so that memory stays bounded."""
 
+MOST_COLLECTED = 16 << 20
+"""Bytes of a stream that are kept of a command that should say little."""
+
 LAST_BYTES = 16 << 10
 """The most of a block that is looked through for the last lines."""
 
@@ -131,14 +134,25 @@ class Lines:
 
 
 class Collected:
-    """A sink that keeps everything, for commands that say little."""
+    """A sink that keeps everything, for commands that say little.
 
-    def __init__(self) -> None:
+    What is more than `most` bytes of a stream is dropped, and `full` called whenever some is.
+    """
+
+    def __init__(self, most: int = MOST_COLLECTED, full: Callable[[], None] = lambda: None) -> None:
         self._parts: dict[OutputStream, list[bytes]] = {stream: [] for stream in OutputStream}
+        self._left = dict.fromkeys(OutputStream, most)
+        self._full = full
+        self.is_full = False
+        """Whether some was dropped."""
 
     def received(self, stream: OutputStream, data: bytes) -> None:
         """Keep it."""
-        self._parts[stream].append(data)
+        self._parts[stream].append(data[: self._left[stream]])
+        self._left[stream] -= len(self._parts[stream][-1])
+        if len(data) > len(self._parts[stream][-1]):
+            self.is_full = True
+            self._full()
 
     def finished(self) -> None:
         """Need nothing."""

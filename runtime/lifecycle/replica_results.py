@@ -11,27 +11,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from gcm.records import dataclass
 from runtime.lifecycle.cluster_life import ClusterLife, PlaceStage, ResultsEvent, ResultsStage
 from runtime.lifecycle.events import Discard, Start
-from runtime.lifecycle.outline import Outline
 from runtime.lifecycle.rank_life import RankLife
+from runtime.lifecycle.run_plan import RunPlan
 
 
 @dataclass(frozen=True, slots=True)
 class NeededResults:
     """Looks at the lives of a run, and says what becomes of results; it has no state of its own."""
 
-    outline: Outline
+    plan: RunPlan
     clusters: Mapping[str, ClusterLife]
     ranks: Mapping[str, RankLife]
 
     def ranks_without(self) -> set[int]:
         """Return the ranks of which no replica has ended well."""
-        ended = (one for one in self.outline.replicas if self.ranks[one].has_ended_well)
-        return set(self.outline.replicas.values()) - {self.outline.replicas[one] for one in ended}
+        ended = (one for one in self.plan.replicas if self.ranks[one].has_ended_well)
+        return set(self.plan.replicas.values()) - {self.plan.replicas[one] for one in ended}
 
     def has_lost_all_of(self, process: str) -> bool:
         """Tell whether all replicas of the rank of a process have died badly."""
-        rank = self.outline.replicas[process]
-        deaths = [self.ranks[one].death for one, of in self.outline.replicas.items() if of == rank]
+        rank = self.plan.replicas[process]
+        deaths = [self.ranks[one].death for one, of in self.plan.replicas.items() if of == rank]
         return all(one is not None and one.code for one in deaths)
 
     def are_whole(self) -> bool:
@@ -41,8 +41,8 @@ class NeededResults:
     def are_elsewhere(self, cluster: str) -> bool:
         """Tell whether each rank has a replica outside of a cluster that has made the same."""
         own = {one.rank for one in self.clusters[cluster].ranks}
-        elsewhere = self._made_by(one for one in self.outline.replicas if one not in own)
-        return bool(self.outline.replicas) and elsewhere == set(self.outline.replicas.values())
+        elsewhere = self._made_by(one for one in self.plan.replicas if one not in own)
+        return bool(self.plan.replicas) and elsewhere == set(self.plan.replicas.values())
 
     def sources(self) -> set[str]:
         """Return the clusters whose results are needed: with replicas those of one of each rank.
@@ -53,10 +53,10 @@ class NeededResults:
         good = {
             one.identifier: self._made_by(rank.rank for rank in one.ranks)
             for one in self.clusters.values()
-            if one.ranks and self.outline.replicas
+            if one.ranks and self.plan.replicas
         }
-        if not good or set[int]().union(*good.values()) != set(self.outline.replicas.values()):
-            return {step.partition(":")[2] for step in self.outline.closing}
+        if not good or set[int]().union(*good.values()) != set(self.plan.replicas.values()):
+            return {step.partition(":")[2] for step in self.plan.closing}
 
         def lacks(cluster: str) -> tuple[bool, int]:
             life = self.clusters[cluster]
@@ -77,10 +77,10 @@ class NeededResults:
     def next_steps(self) -> Iterator[Start | Discard]:
         """Yield what is done about clusters in which nothing runs any more, however it ended."""
         needed = self.sources()
-        is_early = self.outline.replicas and any(one.is_open for one in self.clusters.values())
+        is_early = self.plan.replicas and any(one.is_open for one in self.clusters.values())
         left = {
             step: cluster
-            for step in (() if is_early else self.outline.closing)
+            for step in (() if is_early else self.plan.closing)
             if (cluster := self.clusters[step.partition(":")[2]]).results is ResultsStage.THERE
             and not cluster.is_open
         }
@@ -92,4 +92,4 @@ class NeededResults:
 
     def _made_by(self, processes: Iterable[str]) -> set[int]:
         """Return the ranks of which these replicas have made all results."""
-        return {self.outline.replicas[one] for one in processes if self.ranks[one].has_made_all}
+        return {self.plan.replicas[one] for one in processes if self.ranks[one].has_made_all}

@@ -60,11 +60,11 @@ from runtime.lifecycle.events import (
     Tick,
 )
 from runtime.lifecycle.failures import THE_ASSEMBLY, Failures
-from runtime.lifecycle.outline import Outline
 from runtime.lifecycle.progress import MOST_NAMES, RunProgress
 from runtime.lifecycle.rank_life import RankEvent, RankLife
 from runtime.lifecycle.replica_results import NeededResults
 from runtime.lifecycle.run_life import RunEvent, RunLife, RunPhase, RunStage
+from runtime.lifecycle.run_plan import RunPlan
 from runtime.lifecycle.suspicions import decided
 from runtime.lifecycle.walltimes import Walltimes
 from runtime.machine.deaths import RankDeath
@@ -113,7 +113,7 @@ class RunState:
     that steers it starts and ends them. When it is `idle`, none is running at first.
     """
 
-    outline: Outline
+    plan: RunPlan
     timeouts: RunTimeouts = field(default_factory=RunTimeouts)
     steered: bool = False
     idle: bool = False
@@ -138,21 +138,21 @@ class RunState:
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
-        outline = self.outline
-        self.ranks = {rank: RankLife(rank, outline.names.name(rank)) for rank in outline.rank_paths}
-        closing = [step.partition(":")[2] for step in outline.closing]
-        named = {f"front-end:{one}": one for one in (*outline.ranks, *closing)} | {**outline.places}
+        plan = self.plan
+        self.ranks = {rank: RankLife(rank, plan.names.name(rank)) for rank in plan.rank_paths}
+        closing = [step.partition(":")[2] for step in plan.closing]
+        named = {f"front-end:{one}": one for one in (*plan.ranks, *closing)} | {**plan.places}
         self.clusters = {
             cluster: ClusterLife(
                 cluster,
-                outline.paths.get(step, cluster).removeprefix("/grid/"),
-                tuple(self.ranks[one] for one in outline.ranks.get(cluster, ())),
-                goes_on=cluster in outline.survivors,
+                plan.paths.get(step, cluster).removeprefix("/grid/"),
+                tuple(self.ranks[one] for one in plan.ranks.get(cluster, ())),
+                goes_on=cluster in plan.survivors,
             )
             for step, cluster in named.items()
         }
-        self._progress = RunProgress(outline, self.ranks)
-        self._needed = NeededResults(outline, self.clusters, self.ranks)
+        self._progress = RunProgress(plan, self.ranks)
+        self._needed = NeededResults(plan, self.clusters, self.ranks)
 
     def handle(self, event: Event, now: float) -> list[Effect]:
         """Return what an event leads to; raises IllegalEvent, and then nothing has changed."""
@@ -191,12 +191,12 @@ class RunState:
     def _start_what_can(self) -> Iterable[Effect]:
         """Start every step whose dependencies are up."""
         for name in self._progress.next_steps():
-            if name == self.outline.start:
+            if name == self.plan.start:
                 yield from self._go()
                 continue
-            if name in self.outline.places:
-                self.clusters[self.outline.places[name]].advance_place(PlaceEvent.OPENED)
-            yield Show(self.outline.paths[name], "starting", name.partition(":")[0])
+            if name in self.plan.places:
+                self.clusters[self.plan.places[name]].advance_place(PlaceEvent.OPENED)
+            yield Show(self.plan.paths[name], "starting", name.partition(":")[0])
             yield Start(name)
         if self._progress.have_all_ranks_begun:
             self.life.advance(RunEvent.RANKS_BEGUN)
@@ -204,13 +204,13 @@ class RunState:
     def _go(self) -> Iterable[Effect]:
         self.life.advance(RunEvent.RELEASED)
         self.deadline = self._now + self.timeouts.run if self.timeouts.run else None
-        self._progress.step_up(self.outline.start)
-        self._assembly_runs = self.outline.has_assembly and not self.steered
+        self._progress.step_up(self.plan.start)
+        self._assembly_runs = self.plan.has_assembly and not self.steered
         yield Go()
         if not self.idle:
-            for cluster in self.outline.ranks:
+            for cluster in self.plan.ranks:
                 self.clusters[cluster].advance_job(JobEvent.STARTED)
-            for rank, path in self.outline.rank_paths.items():
+            for rank, path in self.plan.rank_paths.items():
                 self.ranks[rank].advance(RankEvent.RELEASED)
                 yield Show(path, "running")
         yield from self._end_if_all_ended()
@@ -231,18 +231,19 @@ class RunState:
             self.walltimes.grant(event.cluster, event.walltime, self._now)
         if not any(one.place is PlaceStage.QUEUED for one in self.clusters.values()):
             self.deadline = self._now + self.timeouts.start
-        yield Show(self._path_of(event.cluster), "starting", "front-end")
+        left = self.walltimes.left(event.cluster, self._now)
+        yield Show(self._path_of(event.cluster), "starting", "front-end", left)
 
     def _path_of(self, cluster: str) -> str:
-        return self.outline.paths[f"front-end:{cluster}"]
+        return self.plan.paths[f"front-end:{cluster}"]
 
     def _step_up(self, event: StepUp) -> Iterable[Effect]:
         self._progress.step_up(event.step)
-        yield Show(self.outline.paths[event.step], "up", event.step.partition(":")[0])
+        yield Show(self.plan.paths[event.step], "up", event.step.partition(":")[0])
         yield from self._start_what_can()
 
     def _step_failed(self, event: StepFailed) -> Iterable[Effect]:
-        yield Show(self.outline.paths[event.step], "failed", event.step.partition(":")[0])
+        yield Show(self.plan.paths[event.step], "failed", event.step.partition(":")[0])
         yield from self._fail(event.why, NEVER_STARTED)
 
     def _rank_here(self, event: RankHere) -> Iterable[Effect]:
@@ -251,16 +252,16 @@ class RunState:
 
     def _rank_ready(self, event: RankReady) -> Iterable[Effect]:
         self.ranks[event.rank].advance(RankEvent.PREPARED)
-        yield Show(self.outline.rank_paths[event.rank], "ready")
+        yield Show(self.plan.rank_paths[event.rank], "ready")
 
     def _too_early(self, event: RankDeath | JobEnded) -> Iterable[Effect]:
         """A rank or a job has ended before the application began."""
         if isinstance(event, RankDeath):
-            yield Show(self.outline.rank_paths[event.who], "failed", f"exit code {event.code}")
-            name = self.outline.names.name(event.who)
+            yield Show(self.plan.rank_paths[event.who], "failed", f"exit code {event.code}")
+            name = self.plan.names.name(event.who)
             what = f"{name} ended with code {event.code} before the application ran"
         else:
-            place = self.outline.names.name(event.cluster)
+            place = self.plan.names.name(event.cluster)
             ended = f"{place}: its MPI ended with code {event.code}"
             what = f"{ended} before all its ranks were ready"
         yield from self._fail(event.why or what, NEVER_STARTED)
@@ -294,19 +295,19 @@ class RunState:
         """A code, or a rank in place of a lost one, was started, or started again."""
         self.ranks[event.rank].restart()
         self._cluster_of(event.rank).advance_job(JobEvent.STARTED)
-        yield Show(self.outline.rank_paths[event.rank], "running")
+        yield Show(self.plan.rank_paths[event.rank], "running")
 
     def _cluster_of(self, rank: str) -> ClusterLife:
         return self.clusters[RankName.parse(rank).cluster]
 
     def _not_again(self, event: StepFailed) -> Iterable[Effect]:
         """A code could not be started; the one who wanted that is told why."""
-        yield Show(self.outline.paths[event.step], "failed", event.step.partition(":")[0])
+        yield Show(self.plan.paths[event.step], "failed", event.step.partition(":")[0])
 
     def _rank_died(self, death: RankDeath) -> Iterable[Effect]:
         goes_on = self.clusters[death.rank.cluster].goes_on
         if not self.steered:
-            is_lost = goes_on and (bool(self.outline.replicas) or not death.is_said)
+            is_lost = goes_on and (bool(self.plan.replicas) or not death.is_said)
             self.failures.rank_died(death, goes_on=is_lost)
         yield from self._show_end(death)
         if goes_on:
@@ -324,7 +325,7 @@ class RunState:
         self.ranks[death.who].die(death, is_kept=is_kept)
         word = "ended" if death.observed.is_loss or not is_kept else "failed"
         word = "done" if is_kept and not death.code else word
-        yield Show(self.outline.rank_paths[death.who], word, death.ending)
+        yield Show(self.plan.rank_paths[death.who], word, death.ending)
 
     def _announce(self, death: RankDeath) -> Announce:
         self.ranks[death.who].announced = death
@@ -336,7 +337,7 @@ class RunState:
         A replica that fails counts as lost, whatever the reason: its host may be to blame.
         """
         may_settle = self.life.stage in (RunStage.RUNNING, RunStage.OVERDUE)
-        if not self.outline.replicas or not may_settle:
+        if not self.plan.replicas or not may_settle:
             return
         if self._needed.has_lost_all_of(ended):
             self.failures.blame_what_was_lost()
@@ -346,8 +347,8 @@ class RunState:
 
     def _lose_results(self, cluster: str) -> None:
         """What replicas of a cluster have made is gone with it: others are needed again."""
-        makes = any(step.partition(":")[2] == cluster for step in self.outline.closing)
-        if not (self.outline.replicas and makes):
+        makes = any(step.partition(":")[2] == cluster for step in self.plan.closing)
+        if not (self.plan.replicas and makes):
             return
         for one in self.clusters[cluster].ranks:
             if one.has_ended_well:
@@ -359,6 +360,7 @@ class RunState:
 
     def _aborted(self, _: Aborted) -> Iterable[Effect]:
         if not self.steered:
+            self.failures.aborted()
             yield from self._stop("a rank has called MPI.Abort")
 
     def _job_ended(self, event: JobEnded) -> Iterable[Effect]:
@@ -370,7 +372,7 @@ class RunState:
             code = LOST if event.is_fault else event.code
             self.failures.other(event.cluster, code, event.why, goes_on=goes_on)
         word = "done" if event.code == 0 else "failed"
-        yield Show(self.outline.paths[f"ranks:{event.cluster}"], word, f"exit code {event.code}")
+        yield Show(self.plan.paths[f"ranks:{event.cluster}"], word, f"exit code {event.code}")
         if not goes_on:
             self._let_others_end()
         yield from self._end_if_all_ended()
@@ -442,7 +444,7 @@ class RunState:
         """Return whose ranks have not ended, an empty string where none are left."""
         left = sorted(one.identifier for one in self._jobs if not one.has_output)
         few = len(left) <= MOST_NAMES
-        where = self.outline.names.names(left) if few else f"{len(left)} clusters"
+        where = self.plan.names.names(left) if few else f"{len(left)} clusters"
         return f"the other ranks of {where}" if left else ""
 
     def _time_is_over(self) -> Iterable[Effect]:
@@ -467,22 +469,21 @@ class RunState:
             self.failures.stopped = f"{self._left()} waited for ranks that had ended"
             yield from self._stop(self.failures.stopped)
             return
-        goes_on = self.steered or self.outline.survivors  # calls raise errors there
+        goes_on = self.steered or self.plan.survivors  # calls raise errors there
         if not goes_on and self.life.stage is RunStage.RUNNING:
-            what = "ranks wait for others that have ended, and would wait for ever"
-            yield from self._fail(f"{what}:\n    " + event.why.replace("\n", "\n    "), LOST)
+            yield from self._fail(f"{event.what}:\n    " + event.why.replace("\n", "\n    "), LOST)
 
     def _stuck(self, event: Stuck) -> Iterable[Effect]:
         """Show that ranks run and yet will never do anything more."""
         for rank in event.ranks:
             if self.ranks[rank].death is None:
-                yield Show(self.outline.rank_paths[rank], "stuck")
+                yield Show(self.plan.rank_paths[rank], "stuck")
 
     def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
         cluster = self.clusters[event.cluster]
         cluster.advance_place(PlaceEvent.LOST, event.why)
         cluster.advance_job(JobEvent.ENDED, "it was lost with its front-end")
-        yield Show(self.outline.paths[f"front-end:{event.cluster}"], "lost")
+        yield Show(self.plan.paths[f"front-end:{event.cluster}"], "lost")
         if self.state is RunPhase.RUNNING and cluster.goes_on:
             yield from self._go_on_without(cluster, event.why)
         else:
@@ -504,12 +505,12 @@ class RunState:
         yield from decided(event, self.ranks, self.clusters)
 
     def _node_lost(self, event: NodeLost) -> Iterable[Effect]:
-        yield Show(self.outline.paths[event.step], "lost")
+        yield Show(self.plan.paths[event.step], "lost")
         yield from self._lost(event.step, event.why)
 
     def _parent_killed(self, event: ParentKilled) -> Iterable[Effect]:
         """Blame what took the front-ends of this machine along, whatever they have told of it."""
-        goes_on = bool(self.outline.survivors)  # each front-end is told to be lost as well
+        goes_on = bool(self.plan.survivors)  # each front-end is told to be lost as well
         if self._outcome is None:
             who = "the front-ends of this machine"
             self.failures.common_cause(who, LOST, event.why, goes_on=goes_on)
@@ -599,7 +600,7 @@ class RunState:
         """Take note of front-ends that end before all of their output has been taken."""
         for one in sorted(clusters, key=lambda one: one.identifier):
             if one.has_output:
-                path = self.outline.paths[f"front-end:{one.identifier}"]
+                path = self.plan.paths[f"front-end:{one.identifier}"]
                 why = f"the rest of the output of {path} is lost: nobody had read it by the end"
                 self._spoil(f"output:{one.identifier}", why)
 
@@ -622,7 +623,7 @@ class RunState:
     def _closing_step_done(self, event: StepUp | StepFailed) -> Iterable[Effect]:
         """Files have come home, or not; a late word of an opening step changes nothing."""
         name = event.step.partition(":")[2]
-        cluster = self.clusters.get(name) if event.step in self.outline.closing else None
+        cluster = self.clusters.get(name) if event.step in self.plan.closing else None
         if cluster is None or cluster.results is not ResultsStage.MOVING:
             return
         cluster.advance_results(ResultsEvent.SETTLED)
@@ -639,9 +640,9 @@ class RunState:
         A replica is not, once each rank has a result: it was behind, or was started again too late.
         """
         is_wanted = self.failures.has_failed(death.who) or not self.failures.is_explained
-        is_wanted &= not self.outline.replicas or bool(self._needed.ranks_without())
-        if self._outcome is None and not self.steered and is_wanted:
-            self.failures.rank_died(death)
+        is_wanted &= not self.plan.replicas or bool(self._needed.ranks_without())
+        if self._outcome is None and not self.steered:
+            (self.failures.rank_died if is_wanted else self.failures.late_rank_died)(death)
         yield from self._show_end(death)
 
     def _late_job(self, event: JobEnded) -> Iterable[Effect]:
@@ -660,7 +661,7 @@ class RunState:
         cluster = self.clusters[event.cluster]
         is_lost = isinstance(event, PlaceLost)
         cluster.advance_place(PlaceEvent.LOST if is_lost else PlaceEvent.CLOSED)
-        yield Show(self.outline.paths[f"front-end:{event.cluster}"], "ended")
+        yield Show(self.plan.paths[f"front-end:{event.cluster}"], "ended")
         self._lose_output([cluster])
         cluster.advance_job(JobEvent.OUTPUT_TAKEN)
         self._await_reader()
@@ -683,7 +684,7 @@ class RunState:
 
     def _was_not_survived(self) -> bool:
         """Tell whether what was lost keeps the run from being a good one."""
-        if self.outline.replicas:
+        if self.plan.replicas:
             return bool(self._needed.ranks_without())
         return self.failures.was_not_survived or all(one.code for one in self.deaths.values())
 

@@ -1,4 +1,4 @@
-"""Stubs for the callers of a contract, and the table by which what comes in finds its method."""
+"""Stubs for the callers of a contract, and the dispatch table by which a call finds its method."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Send = Callable[[str, str, tuple[Any, ...]], None]
 """Sends the call of an operation of an interface, with its arguments."""
 
 
-class NotServed(GridError):
-    """A call came for which this process has no method."""
+class CallRefused(GridError):
+    """A call has no method in this process, or its sender may not make it."""
 
 
 @cache
@@ -57,16 +57,16 @@ def reports_of(name: str, send: Send) -> Reports:
     )
 
 
-class Served:
-    """What a process serves: the one place where names become calls.
+class DispatchTable:
+    """The methods that a process serves: the one place where names become calls.
 
     >>> from runtime.machine.contracts import Views
     >>> class Printer:
     ...     def view(self, table): print("table", table)
     ...     def lost(self, reports): ...
-    >>> served = Served()
-    >>> served.serve(Views, Printer())
-    >>> served.call("views", "view", (b"",))
+    >>> dispatch = DispatchTable()
+    >>> dispatch.serve(Views, Printer())
+    >>> dispatch.call("views", "view", (b"",))
     table b''
     """
 
@@ -81,10 +81,14 @@ class Served:
             self._methods[CONTRACTS[contract], operation] = getattr(implementation, operation)
 
     def call(self, interface: str, operation: str, args: tuple[Any, ...] = ()) -> None:
-        """Call what a name means; raises NotServed."""
+        """Call the method with these names.
+
+        Raises:
+            CallRefused: the table has no such operation.
+        """
         method = self._methods.get((interface, operation))
         if method is None:
-            raise NotServed(
+            raise CallRefused(
                 f"nothing here serves {interface}.{operation}",
                 cure="Both processes need the same version of this package",
             )

@@ -11,18 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runtime.errors import GridError
-from runtime.later import Later
+from runtime.lazy_import import LazyModule
+from runtime.machine.roles import INTERCEPTOR, PLAN_CHOICE
 
 if TYPE_CHECKING:
-    from runtime.collectives.choice import PlanChoice
+    from runtime.collectives.choice import Choice, PlanChoice
     from runtime.machine import named_classes
 else:
-    named_classes = Later("runtime.machine.named_classes")
-
-INTERCEPTOR = "interceptor"
-"""The role of what stands in the ports of ranks; other roles are those of controllers."""
-
-PLAN_CHOICE, TENSIONING, REFERENCE_CACHE = "plan-choice", "tensioning", "reference-cache"
+    named_classes = LazyModule("runtime.machine.named_classes")
 
 SITES, CLUSTERS = "sites", "clusters"
 
@@ -83,8 +79,14 @@ class Composition:
     'plan-choice plans.Chain (deploy.xml:3)'
     """
 
-    def __init__(self, told: Iterable[PlainNamed], path: str, here: tuple[int, ...] = ()) -> None:
-        self.path, self.here = path, here
+    def __init__(
+        self,
+        told: Iterable[PlainNamed],
+        path: str,
+        here: tuple[int, ...] = (),
+        plans: str = "",
+    ) -> None:
+        self.path, self.here, self._plans = path, here, plans
         self._named = [Named(one) for one in told]
         self._made: dict[tuple[str, tuple[int, ...]], Any] = {}
 
@@ -149,21 +151,25 @@ class Composition:
         who = ", ".join(map(str, named))
         return CompositionError(f"{who} raised {type(error).__name__}: {error}", place=self.path)
 
-    def chosen_plan(self, part: tuple[int, ...], operation: str, *call: Any) -> str:
+    def chosen_plan(self, part: tuple[int, ...], operation: str, *call: Any) -> Choice:
         """Return what the plan-choice of a part answers; see `runtime.collectives.choice`.
+
+        Named classes precede the rules of `plans`, which precede the usual choice.
 
         Raises:
             CompositionError: it raises, or answers something else than one of the plans.
         """
         named = self.named(PLAN_CHOICE, part)
-        choice: PlanChoice = self.controller(PLAN_CHOICE, named_classes.UsualPlans(), part)
+        usual = named_classes.usual_plans(self._plans)
+        choice: PlanChoice = self.controller(PLAN_CHOICE, usual, part)
         answer = choice.choose(operation, *call)
         plans = call[-1]
-        if answer not in plans:
+        plan, _, segment = str(answer).partition("/")
+        if plan not in plans or not (segment or "1").isdecimal():
             raise CompositionError(
                 f"{', '.join(map(str, named))} answers {answer!r} for {operation}, "
                 "which is not a plan",
                 place=self.path,
                 cure=f"There are: {', '.join(plans)}",
             )
-        return answer
+        return named_classes.Choice.read(answer)

@@ -118,6 +118,10 @@ class Appeals(Protocol):
         """
         ...
 
+    def checked(self, member: str, report: Facts) -> None:
+        """Report calls that have to fit those of other ranks; see `runtime.checks.report_from`."""
+        ...
+
 
 class References(Protocol):
     """Upwards: what a member has learned of the ways to others, and how it used them."""
@@ -187,11 +191,11 @@ class Coupling(Protocol):
     """From a rank of a coupled code to the launcher: what it wants to know of the other codes."""
 
     def attach(
-        self, member: str, incarnation: int, host: str, doors: tuple[str, tuple[str, ...]]
+        self, member: str, incarnation: int, host: str, advertised: tuple[str, tuple[str, ...]]
     ) -> None:
         """Ask which codes there are, and to be told when they begin and end.
 
-        `doors` say where the rank listens for those of other codes: the machine and the addresses.
+        `advertised` are its machine, and the addresses at which it accepts ranks of other codes.
         """
         ...
 

@@ -7,22 +7,27 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from runtime.collectives.choice import PlanChoice, UsualPlans
-from runtime.machine.composition import (
-    INTERCEPTOR,
-    PLAN_CHOICE,
-    REFERENCE_CACHE,
-    TENSIONING,
-)
+from runtime.collectives.choice import Choice, PlanChoice, UsualPlans
+from runtime.collectives.rules import RuledPlans, read_rules
 from runtime.machine.interceptors import (
     ENVELOPES,
     PAYLOADS,
     EnvelopeInterceptor,
     PayloadInterceptor,
 )
+from runtime.machine.roles import INTERCEPTOR, PLAN_CHOICE, REFERENCE_CACHE, TENSIONING
 from runtime.routing import ConnectionBound, Tensioning
 
-__all__ = ["CONTRACTS", "CURE", "NotFound", "UsualPlans", "fault_of", "fault_of_class", "load"]
+__all__ = [
+    "CONTRACTS",
+    "CURE",
+    "Choice",
+    "NotFound",
+    "fault_of",
+    "fault_of_class",
+    "load",
+    "usual_plans",
+]
 
 CONTRACTS: dict[str, type] = {
     PLAN_CHOICE: PlanChoice,
@@ -43,6 +48,12 @@ class NotFound(Exception):
     def __init__(self, why: str, module: str = "") -> None:
         super().__init__(why)
         self.module = module
+
+
+def usual_plans(rules: str) -> PlanChoice:
+    """Return the plan-choice that precedes no other: the usual one, behind rules if there are."""
+    usual = UsualPlans()
+    return RuledPlans(usual, read_rules(rules)) if rules else usual
 
 
 def load(name: str) -> Any:

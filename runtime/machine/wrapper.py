@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from runtime.machine.calls import NotServed, Send, Served, stub
+from runtime.machine.calls import CallRefused, DispatchTable, Send, stub
 from runtime.machine.contracts import (
     BINDING_CONTROLLER,
     CONTRACTS,
@@ -34,12 +34,12 @@ class RankWrapper:
 
     It is made of no membrane, since it is there before the program is and costs its start.
 
-    >>> served, sent = Served(), []
-    >>> wrapper = RankWrapper("0:0:1#1", served, lambda *call: sent.append(call))
+    >>> dispatch, sent = DispatchTable(), []
+    >>> wrapper = RankWrapper("0:0:1#1", dispatch, lambda *call: sent.append(call))
     >>> wrapper.membership.ready(wrapper.name, [])
     >>> sent
     [('membership', 'ready', ('0:0:1', []))]
-    >>> served.call("control", "go")
+    >>> dispatch.call("control", "go")
     >>> wrapper.may_go
     True
     """
@@ -47,7 +47,7 @@ class RankWrapper:
     def __init__(
         self,
         member: str,
-        served: Served,
+        dispatch: DispatchTable,
         send: Send,
         appeal: Send = _to_nobody,
         *,
@@ -84,9 +84,9 @@ class RankWrapper:
         self._on_views: Callable[[bytes], None] | None = None
         self._ends: list[dict[str, Any]] = []
         self._on_ends: Callable[[list[dict[str, Any]]], None] | None = None
-        served.serve(Views, self)
-        served.serve(Control, self)
-        served.serve(Routes, self)
+        dispatch.serve(Views, self)
+        dispatch.serve(Control, self)
+        dispatch.serve(Routes, self)
 
     def attach(self, routes: Routes) -> None:
         """Pass on what is said about routes from now on, and what has been said so far."""
@@ -100,7 +100,7 @@ class RankWrapper:
         """Answer who asks what this component is bound to, as its `binding` controller would.
 
         Raises:
-            NotServed: something else is asked.
+            CallRefused: something else is asked.
         """
         if (interface, operation) == (BINDING_CONTROLLER, "names"):
             return [*self._bound, *([PEERS] if self.code else [])]
@@ -108,7 +108,7 @@ class RankWrapper:
             return self._peers()
         if (interface, operation) == (BINDING_CONTROLLER, "lookup") and args[0] in self._bound:
             return self._bound[args[0]]
-        raise NotServed(f"a wrapper cannot be asked for {interface}.{operation}{args}")
+        raise CallRefused(f"a wrapper cannot be asked for {interface}.{operation}{args}")
 
     def _peers(self) -> list[str]:
         if "machine" not in self.settings:

@@ -17,7 +17,10 @@ from gcm.records import dataclass
 E = TypeVar("E", bound="MessageEnd")
 
 ROW = Struct("!ddHHiii")
-"""Begin and end in seconds, the call, the communicator, the other rank or root, tag, bytes."""
+"""Begin and end in seconds, the call, the communicator, the other rank or root, tag, bytes.
+
+In the place of a tag a collective has the number of its plan.
+"""
 
 UNKNOWN = -1
 NO_COMMUNICATOR = 0xFFFF

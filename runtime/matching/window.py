@@ -1,16 +1,16 @@
-"""Flow control: bounds what one sender may have in transit to one receiver, and so memory.
+"""Flow control: bounds the bytes that one sender may have in flight to one receiver.
 
-The sender counts what it sent, the receiver what was received. Acknowledgements are batched; the
-unacknowledged rest, less than a quarter of the window, is the receiver's debt.
+The sender counts the messages it sent, the receiver those it took. The receiver acknowledges them
+in batches, so less than a quarter of the window stays unacknowledged.
 """
 
 from __future__ import annotations
 
 WINDOW = 8 << 20
-"""Bytes in transit at which a sender has to wait: 8 MiB."""
+"""Bytes in flight at which a sender has to wait: 8 MiB."""
 
 OVERHEAD = 1024
-"""What each message counts beside its payload, so that many small ones are bounded too."""
+"""Bytes that each message counts beside its payload, so that many small ones are bounded too."""
 
 
 def weight(size: int) -> int:
@@ -19,45 +19,45 @@ def weight(size: int) -> int:
 
 
 class Window:
-    """The sender's side.
+    """The sender's side of the window.
 
     A message of any size may be sent while the window is not full, so at most the window plus one
-    message is in transit.
+    message is in flight.
     """
 
-    __slots__ = ("_most", "on_its_way")
+    __slots__ = ("_most", "in_flight")
 
     def __init__(self, most: int = WINDOW) -> None:
         self._most = most
-        self.on_its_way = 0
+        self.in_flight = 0
 
     @property
     def is_open(self) -> bool:
         """Whether another message may be sent."""
-        return self.on_its_way < self._most
+        return self.in_flight < self._most
 
     def sent(self, weight: int) -> None:
         """Count a message that was sent."""
-        self.on_its_way += weight
+        self.in_flight += weight
 
     def taken(self, weight: int) -> None:
-        """Count what the receiver has acknowledged."""
-        self.on_its_way = max(0, self.on_its_way - weight)
+        """Count bytes that the receiver has acknowledged."""
+        self.in_flight = max(0, self.in_flight - weight)
 
 
-class Debt:
-    """The receiver's side: what was received and not acknowledged yet."""
+class ReceiveWindow:
+    """The receiver's side of the window: bytes received and not acknowledged yet."""
 
-    __slots__ = ("_least", "untold")
+    __slots__ = ("_least", "unacknowledged")
 
     def __init__(self, most: int = WINDOW) -> None:
         self._least = most // 4
-        self.untold = 0
+        self.unacknowledged = 0
 
     def take(self, weight: int) -> int:
         """Count a received message; return how much to acknowledge now, or 0."""
-        self.untold += weight
-        if self.untold < self._least:
+        self.unacknowledged += weight
+        if self.unacknowledged < self._least:
             return 0
-        told, self.untold = self.untold, 0
-        return told
+        due, self.unacknowledged = self.unacknowledged, 0
+        return due

@@ -6,9 +6,9 @@ import _thread
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.machine.authority import TO_RANKS
-from runtime.machine.calls import NotServed, Served, stub
+from runtime.machine.calls import CallRefused, DispatchTable, stub
 from runtime.machine.contracts import (
     CONTRACTS,
     CodeRoutes,
@@ -18,7 +18,7 @@ from runtime.machine.contracts import (
 )
 from runtime.machine.paths import COUPLING, LAUNCHER, RANKS, clustering_path
 from runtime.machine.wrapper import RankWrapper
-from runtime.membership.room import read_key
+from runtime.membership.run_directory import read_key
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.keys import member_name
@@ -28,7 +28,7 @@ from runtime.transport.messages import CALL, Target
 if TYPE_CHECKING:
     import _socket
 
-    from runtime.membership.doorstep import Found
+    from runtime.membership.bind_address import AdvertisedAddresses
     from runtime.transport.frames import Frame
 
     Lose = Callable[[str], None]
@@ -56,65 +56,67 @@ class _Shared(LeanChannel):
 
 
 class RankLink:
-    """What a rank says to its front-end and hears from it."""
+    """The connection of a rank to its front-end: calls of both, and those relayed for others."""
 
-    def __init__(self, room: str, name: str, *, is_again: bool = False) -> None:
-        """Connect, perhaps as a rank that is started again in place of one that was lost.
+    def __init__(self, run_directory: str, name: str, *, is_again: bool = False) -> None:
+        """Connect to the front-end, with `is_again` as a restarted rank in the place of a lost one.
 
-        Raises OSError without a key in the room, Unreachable, AuthenticationFailed.
+        Raises OSError without a key in the run directory, Unreachable, AuthenticationFailed.
         """
-        told = read_key(room, name, is_alone=is_again)
+        bootstrap = read_key(run_directory, name, is_alone=is_again)
         self.is_again = is_again
         self.name = name
-        self.incarnation = told.incarnation
-        proved = member_name(name, told.incarnation)
-        self.credentials = Credentials(told.keys, proved, told.certificate)
-        self.doors: list[_socket.socket] = []
-        """Where this rank listens for others, until its post takes them."""
-        self._room = room
-        self._reach = told.reach
-        self._served = Served()
+        self.incarnation = bootstrap.incarnation
+        proved = member_name(name, bootstrap.incarnation)
+        self.credentials = Credentials(bootstrap.keys, proved, bootstrap.certificate)
+        self.listeners: list[_socket.socket] = []
+        """The sockets at which other ranks connect, until the wire takes them over."""
+        self._run_directory = run_directory
+        self._reach = bootstrap.reach
+        self._dispatch = DispatchTable()
         cluster = name.rpartition(":")[0]
         above = clustering_path(cluster)
         self.wrapper = RankWrapper(
-            proved, self._served, self._call_above, self._appeal, above=above
+            proved, self._dispatch, self._call_above, self._appeal, above=above
         )
-        self._channel = _Shared.dial(told.address, self.credentials, CONNECT_TIMEOUT, peer=cluster)
+        self._channel = _Shared.dial(
+            bootstrap.address, self.credentials, CONNECT_TIMEOUT, peer=cluster
+        )
         self._lock = _thread.allocate_lock()
         self.coupling = stub(Coupling, lambda *call: self._tell(COUPLING, *call))
-        """What the launcher serves for coupled codes."""
+        """The launcher's operations for coupled codes."""
         self._lose_mail: Lose | None = None
         self._early: list[tuple[str, str, tuple[Any, ...]]] = []
         self._lost = ""
 
-    def expect_ranks(self) -> Found:
-        """Listen for ranks of other clusters; return what these have to know."""
-        self.doors, found = self.open_doors("rank")
+    def expect_ranks(self) -> AdvertisedAddresses:
+        """Listen for ranks of other clusters; return the addresses to advertise."""
+        self.listeners, found = self.open_listeners("rank")
         return found
 
-    def open_doors(self, name: str) -> tuple[list[_socket.socket], Found]:
-        """Return sockets that listen for other ranks, and how these find them."""
-        from runtime.membership.doorstep import open_doors
+    def open_listeners(self, name: str) -> tuple[list[_socket.socket], AdvertisedAddresses]:
+        """Return listeners for other ranks, and the addresses to advertise."""
+        from runtime.membership.bind_address import open_listeners
 
-        return open_doors(self._room, name + self.name.rpartition(":")[2], self._reach)
+        return open_listeners(self._run_directory, name + self.name.rpartition(":")[2], self._reach)
 
     def _call_above(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
-        """Call the component of the cluster; nothing happens once its front-end has gone."""
+        """Call the component of the cluster; does nothing once its front-end has gone."""
         self._note(Target(self.name, interface, operation), args)
 
     def _appeal(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
-        """Call the launcher as this incarnation; nothing happens once all has gone."""
+        """Call the launcher as this incarnation; does nothing once the front-end has gone."""
         self._note(Target(LAUNCHER, interface, operation, self.wrapper.member), args)
 
     def to(self, contract: type[C], path: str) -> C:
-        """Return a contract of another rank, or of the program that drives, over the front-ends.
+        """Return a contract of another rank, or of the driver, which front-ends relay.
 
-        Any thread may call `Mail`, but the one that listens must not: it may wait.
+        Any thread may call `Mail` but the listening one: the call may block.
         """
         return stub(contract, lambda *call: self._tell(path, *call))
 
     def _tell(self, path: str, interface: str, operation: str, args: tuple[Any, ...]) -> None:
-        """Call somebody further than the front-end; nothing happens once all has gone."""
+        """Call a component beyond the front-end; does nothing once the front-end has gone."""
         self._note(Target(path, interface, operation, self.name), args)
 
     def _note(self, target: Target, args: tuple[Any, ...]) -> None:
@@ -124,25 +126,25 @@ class RankLink:
             return
 
     def couple(self, news: CouplingNews, mail: Mail, routes: CodeRoutes, lose: Lose) -> None:
-        """Pass on what other codes say from now on, and what they have said so far."""
+        """Dispatch calls of other codes from now on, first those that have arrived already."""
         with self._lock:
-            self._served.serve(CouplingNews, news)
-            self._served.serve(Mail, mail)
-            self._served.serve(CodeRoutes, routes)
+            self._dispatch.serve(CouplingNews, news)
+            self._dispatch.serve(Mail, mail)
+            self._dispatch.serve(CodeRoutes, routes)
             self._lose_mail = lose
             early, self._early = self._early, []
             for call in early:
-                self._served.call(*call)
+                self._dispatch.call(*call)
             if self._lost:
                 lose(self._lost)
 
     def wait_for_go(self) -> None:
-        """Hear what is said until the program may run; raises ChannelClosed."""
+        """Serve calls of the front-end until the program may run; raises ChannelClosed."""
         while not self.wrapper.may_go:
             self._take_next()
 
     def listen(self, lost: Callable[[], None]) -> None:
-        """Hear what is said until the front-end has gone, then call `lost`."""
+        """Serve calls until the front-end has gone, then call `lost`."""
         while True:
             try:
                 self._take_next()
@@ -161,27 +163,27 @@ class RankLink:
             elif frame.kind == CALL:
                 answer = self.wrapper.answer(target.interface, target.operation, args)
             else:
-                self._served.call(target.interface, target.operation, args)
-        except Exception as error:  # whatever is wrong with one call, others are heard
+                self._dispatch.call(target.interface, target.operation, args)
+        except Exception as error:  # a call that fails must not end the others
             answer = error
             _log.error("a call to this rank failed: %s: %s", type(error).__name__, error)
         self._channel.answer(frame, answer)
 
     def _handle_far(self, target: Target, args: tuple[Any, ...]) -> None:
-        """Take what the launcher or another rank says; front-ends vouch for who it is."""
+        """Dispatch a relayed call of the launcher or another rank; front-ends prove the sender."""
         call, sender = (target.interface, target.operation), target.client
         if target.interface == _NEWS:
             if sender != LAUNCHER:
-                raise NotServed(f"{sender} may not call {_NEWS}.{target.operation}")
+                raise CallRefused(f"{sender} may not call {_NEWS}.{target.operation}")
         elif call not in TO_RANKS:
-            raise NotServed(f"another rank may not call {target.interface}.{target.operation}")
+            raise CallRefused(f"another rank may not call {target.interface}.{target.operation}")
         elif TO_RANKS[call] and args[:1] != (sender,):
-            raise NotServed(f"{sender} calls {target.interface}.{target.operation} as {args[:1]}")
+            raise CallRefused(f"{sender} calls {target.interface}.{target.operation} as {args[:1]}")
         with self._lock:
             if self._lose_mail is None and target.interface in (_NEWS, _MAIL, _CODE_ROUTES):
                 self._early.append((*call, args))
             else:
-                self._served.call(*call, args)
+                self._dispatch.call(*call, args)
 
     def _lose(self, why: str) -> None:
         with self._lock:

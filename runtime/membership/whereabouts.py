@@ -1,4 +1,4 @@
-"""Where the ranks of the machine are: what the handshake told, and what has changed since then."""
+"""The locations of all ranks: as reported in the handshake, and as changed since then."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any, Self
 
 from gcm.records import dataclass
 from runtime.machine.deaths import UnreadableReport, read_fields
-from runtime.membership.doorstep import NOT_FOUND, Found
+from runtime.membership.bind_address import NOT_ADVERTISED, AdvertisedAddresses
 
 Report = dict[str, Any]
-"""What others know of a rank, or of a front-end."""
+"""The entry of a rank or of a front-end in the table that all ranks get."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankArrival:
-    """What a rank tells about itself when its MPI has started.
+    """The report of a rank about itself when its MPI has started.
 
-    `rank` and `size` are what its native MPI says; `size` is None where nobody can know. `tags` is
-    the greatest tag that MPI has, `segments` are files of its shared memory, which are removed when
-    the rank could not. `doors` say where it listens for ranks of other clusters. Its front-end
-    knows the `incarnation`.
+    `rank` and `size` are those of its native MPI; `size` is None where MPI does not know it. `tags`
+    is the greatest tag that MPI has, `segments` are files of its shared memory, which are removed
+    when the rank could not. `doors` are the addresses that it advertises to ranks of other
+    clusters. Its front-end knows the `incarnation`.
     """
 
     host: str
@@ -31,31 +31,31 @@ class RankArrival:
     mpi: str = ""
     tags: int | None = None
     segments: tuple[str, ...] = ()
-    doors: Found = NOT_FOUND
+    doors: AdvertisedAddresses = NOT_ADVERTISED
     incarnation: int = 1
 
     @classmethod
     def parse(cls, plain: object) -> Self:
-        """Return what another process has sent, as `plain` makes it.
+        """Return the arrival that another process has sent as `plain`.
 
         Raises:
-            UnreadableReport: it is something else.
+            UnreadableReport: the data are no arrival.
         """
-        told = read_fields(plain, _ARRIVAL, needed=("host", "pid", "segments", "doors"))
-        if len(told["doors"]) != 2:
+        known = read_fields(plain, _ARRIVAL, needed=("host", "pid", "segments", "doors"))
+        if len(known["doors"]) != 2:
             raise UnreadableReport("its 'doors' are no machine and addresses")
-        machine, addresses = told["doors"]
+        machine, addresses = known["doors"]
         if not isinstance(addresses, list | tuple):
             raise UnreadableReport("the addresses of its 'doors' are no list")
-        for text in (machine, *addresses, *told["segments"]):
+        for text in (machine, *addresses, *known["segments"]):
             if not isinstance(text, str):
                 raise UnreadableReport(f"a {type(text).__name__} stands where a text belongs")
-        doors, segments = (machine, tuple(addresses)), tuple(told["segments"])
-        return cls(**{**told, "doors": doors, "segments": segments})
+        advertised, segments = (machine, tuple(addresses)), tuple(known["segments"])
+        return cls(**{**known, "doors": advertised, "segments": segments})
 
     @property
     def plain(self) -> Report:
-        """What travels, as plain data."""
+        """The arrival as plain data, for the wire."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
@@ -80,7 +80,7 @@ def replacement(index: int, rank: str, incarnation: int, arrival: RankArrival | 
     return {**report(rank, arrival), "index": index, "incarnation": incarnation}
 
 
-def front_end_report(cluster: str, forwarder: Found) -> Report:
+def front_end_report(cluster: str, forwarder: AdvertisedAddresses) -> Report:
     """Return what others know of the front-end of a cluster: where it forwards.
 
     It has no `rank`, and stands for no rank: a cluster that relays may have none.
@@ -95,35 +95,35 @@ def report(rank: str, arrival: RankArrival | None) -> Report:
     all of these, so they hold nothing else.
     """
     if arrival is None:
-        return {"rank": rank, "host": "", "doors": NOT_FOUND, "incarnation": 0}
+        return {"rank": rank, "host": "", "doors": NOT_ADVERTISED, "incarnation": 0}
     found: Report = {"rank": rank}
     if rank.endswith(":0") and arrival.tags is not None:
         found["tags"] = arrival.tags
-    told = {"host": arrival.host, "doors": arrival.doors, "incarnation": arrival.incarnation}
-    return {**found, **told}
+    place = {"host": arrival.host, "doors": arrival.doors, "incarnation": arrival.incarnation}
+    return {**found, **place}
 
 
 class Whereabouts:
-    """What a front-end knows of all ranks; those of a code that starts later have moved.
+    """A front-end's table of all ranks; those of a code that starts later have moved.
 
     >>> known = Whereabouts()
     >>> known.moved([report("0:0:0", RankArrival("here", pid=7, incarnation=2))])
-    >>> known.told([report("0:0:0", None), report("0:1:0", None)])
+    >>> known.handshake([report("0:0:0", None), report("0:1:0", None)])
     >>> [one["host"] for one in known.everybody]
     ['here', '']
     """
 
     def __init__(self) -> None:
-        self._told: dict[str, Report] = {}
+        self._reported: dict[str, Report] = {}
         self._moved: dict[str, Report] = {}
         self._replacing: list[Report] = []
 
-    def told(self, everybody: Iterable[Report]) -> None:
-        """Take in what everybody told in the handshake, in their order."""
-        self._told = {one.get("rank") or one["front-end"]: one for one in everybody}
+    def handshake(self, everybody: Iterable[Report]) -> None:
+        """Record the reports of all ranks in the handshake, in their order."""
+        self._reported = {one.get("rank") or one["front-end"]: one for one in everybody}
 
     def moved(self, reports: Iterable[Report]) -> None:
-        """Record where ranks are that were started later or again; the handshake may come after."""
+        """Record ranks that were started later or again; the handshake may come after."""
         for one in reports:
             if "index" in one:
                 self._replacing.append(one)
@@ -137,5 +137,7 @@ class Whereabouts:
         Behind them are those that have taken the place of lost ones, in the order of their indexes.
         """
         moved = self._moved
-        told = [{**one, **moved[at]} if at in moved else one for at, one in self._told.items()]
-        return told + self._replacing
+        current = [
+            {**one, **moved[at]} if at in moved else one for at, one in self._reported.items()
+        ]
+        return current + self._replacing

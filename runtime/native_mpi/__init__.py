@@ -7,7 +7,7 @@ from runtime.native_mpi.job import (
     RankProgram,
     RankStandIn,
     python_module,
-    room_words,
+    run_directory_arguments,
 )
 from runtime.native_mpi.known import (
     FLAVOURS,
@@ -39,5 +39,5 @@ __all__ = [
     "native_mpi_of_library",
     "native_mpi_of_version",
     "python_module",
-    "room_words",
+    "run_directory_arguments",
 ]

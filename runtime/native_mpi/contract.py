@@ -109,11 +109,11 @@ class NativeMpi:
         """Return what its `mpiexec` needs to start a world with more ranks than cores, as root."""
         return {}
 
-    def tidiness(self, room: str, surroundings: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
+    def tidiness(self, run_directory: str, environment: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
         """Return the environment in which it leaves no files if it is killed.
 
-        `room` is a private folder, empty where the ranks cannot see it; `surroundings` the
-        environment without this.
+        `run_directory` is a private folder, empty where the ranks cannot see it; `environment` the
+        environment of the starter.
         """
         return {}
 

@@ -26,9 +26,9 @@ def python_module(python: str, module: str) -> tuple[str, ...]:
     return (python, "-P", "-m", module)
 
 
-def room_words(room: str) -> tuple[str, ...]:
+def run_directory_arguments(run_directory: str) -> tuple[str, ...]:
     """Return the words by which the processes of a run's ranks are recognised on their host."""
-    return ("--room", room) if room else ()
+    return ("--room", run_directory) if run_directory else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class RankProgram:
 
     `python` runs it as a rank of the cluster with this identifier. The program is a script, a
     module or an executable, as `kind` says, and `path` what it is called where the ranks start. The
-    fields from `comm_world` to `restart` are those of the application. `room` is the private folder
-    of the run, which is known once the cluster has been reached.
+    fields from `comm_world` to `restart` are those of the application. `run_directory` is the
+    private folder of the run, which is known once the cluster has been reached.
     """
 
     python: str
@@ -65,7 +65,7 @@ class RankProgram:
     replicas: int = 1
     restart: bool = False
     umask: int = 0o022
-    room: str = ""
+    run_directory: str = ""
     stand_in: RankStandIn | None = None
 
     @property
@@ -181,7 +181,7 @@ class Job:
         }
         return (
             *start,
-            *room_words(program.room),
+            *run_directory_arguments(program.run_directory),
             *(word for name, value in named.items() if value for word in (name, value)),
             "--",
             *program.arguments,

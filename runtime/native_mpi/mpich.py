@@ -38,12 +38,12 @@ class Mpich(NativeMpi):
         """
         return {} if world.is_elsewhere else {"HYDRA_BOOTSTRAP": "fork"}
 
-    def tidiness(self, room: str, surroundings: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
+    def tidiness(self, run_directory: str, environment: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
         """Let it not write the topology of the host into a file, which only /tmp could have.
 
         It does not if the ranks need not have the topology from there.
         """
-        return {_TOPOLOGY: surroundings.get(_TOPOLOGY, "")}
+        return {_TOPOLOGY: environment.get(_TOPOLOGY, "")}
 
 
 MPICH = Mpich()

@@ -61,9 +61,13 @@ class OpenMpi(NativeMpi):
         more = {} if world.hosts else _OVERSUBSCRIBED
         return {**_NOT_BOUND, **more, **(_AS_ROOT if is_root else {})}
 
-    def tidiness(self, room: str, surroundings: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
-        """Keep its files in the room, and leave crashes to Python, which knows the lines."""
-        return {**dict.fromkeys(_SESSION_FOLDERS, room), _CRASHES: ""} if room else {}
+    def tidiness(self, run_directory: str, environment: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
+        """Keep files in the run directory, and leave crashes to Python, which has the lines."""
+        return (
+            {**dict.fromkeys(_SESSION_FOLDERS, run_directory), _CRASHES: ""}
+            if run_directory
+            else {}
+        )
 
     def only_interface(self, name: str, others: Sequence[str]) -> str:  # noqa: ARG002
         """Exclude the others, which it would all try."""

@@ -73,14 +73,15 @@ class StatusService(Protocol):
 
 
 class Reservation(Protocol):
-    """The gatekeeper of a peer: places for a while, only for users that its owner trusts."""
+    """The admission control of a peer: places for a while, only for users that its owner trusts."""
 
     def reserve(
         self, caller: str, key: str, application: str, processes: int, lease: float
     ) -> list[Any]:
         """Ask for so many places for so many seconds; the answer is a `PlacesAnswer`, at once.
 
-        `key` was made by the asker, `application` is the random name of what is to run.
+        `key` was made by the reservation client, `application` is the random name of what is to
+        run.
         """
         ...
 

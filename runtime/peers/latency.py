@@ -144,8 +144,8 @@ class RttTable:
 NEAR = 0.003
 """Hosts whose round trip is no longer than this belong together, in seconds."""
 
-ASKER = ""
-"""How distances call the host that asks."""
+SUBMITTER = ""
+"""The name under which distances have the host that submits."""
 
 
 class Distances:
@@ -232,7 +232,7 @@ def sites_as_far_as_known(from_here: Mapping[str, float], between: Distances) ->
     [['a'], ['b', 'c']]
     """
     for name, rtt in from_here.items():
-        between.learn(ASKER, name, rtt)
+        between.learn(SUBMITTER, name, rtt)
     sites = Sites()
     sites.place(
         sorted(from_here, key=lambda one: (from_here[one], one)),

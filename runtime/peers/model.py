@@ -51,7 +51,7 @@ class Reason(StrEnum):
     BUSY = "busy"
     """As many applications run as its owner allows, or its owner works now."""
     DENIED = "denied"
-    """The address of the asker is on the deny list."""
+    """The address of the client is on the deny list."""
     NOT_TRUSTED = "not trusted"
     """Its owner does not run anything of this user."""
     UNKNOWN_KEY = "unknown key"

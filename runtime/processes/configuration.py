@@ -13,8 +13,8 @@ from gcm.records import dataclass
 from runtime.errors import GridError
 from runtime.home import HOME
 from runtime.machine.composition import PlainNamed
-from runtime.membership.doorstep import NOWHERE
-from runtime.membership.room import Entrance
+from runtime.membership.bind_address import NOWHERE
+from runtime.membership.run_directory import Bootstrap
 from runtime.native_mpi import Job, RankProgram
 from runtime.processes.watch import WatchedGroups
 from runtime.topology import NO_NAMES, RankNames
@@ -92,26 +92,28 @@ class NodeStart:
 class Configuration:
     """A front-end's part of the plan.
 
-    `room` is the private folder of the run, `folder` where ranks start, `umask` the caller's,
-    `launcher` the address of the launcher, empty for the one behind standard input and output. With
-    `at_once` nothing else has to be up before the ranks, so they start without being asked for.
-    `machine` is the pickle of the whole machine, a `Grid`, for those who open it; `reach` says from
-    where the ranks expect those of other clusters. `forwards` is the address at which the front-end
-    listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
-    which they reach it; with a `passage`, as text, others reach both by that alone. Ranks tell of
-    waits that take `explain_waits` seconds; 0 means none. They count their calls if these are to be
-    `observed`, and keep the latest where they are `traced`. `certificates` has one with its key for
-    each audience of `keys`: the front-end, its ranks, its nodes. `watch` says who watches whom, if
-    anybody does. `named_classes` are the controllers and interceptors that the descriptor names, as
-    ranks are told of them. `wan` is the line over which ranks of other sites reach those of the
-    cluster, where it is emulated. `names` is how messages name the ranks of the run. `tunnels` are
-    the clusters whose front-ends are reached through sockets in the `room`, and by no other way.
+    `run_directory` is the private folder of the run, `folder` where ranks start, `umask` the
+    caller's, `launcher` the address of the launcher, empty for the one behind standard input and
+    output. With `at_once` nothing else has to be up before the ranks, so they start without being
+    asked for. `machine` is the pickle of the whole machine, a `Grid`, for those who open it;
+    `reach` says from where the ranks expect those of other clusters. `forwards` is the address at
+    which the front-end listens for those who want to be forwarded, if anybody may need that, and
+    `known_as` the name by which they reach it; with a `passage`, as text, others reach both by that
+    alone. Ranks tell of waits that take `explain_waits` seconds; 0 means none. They count their
+    calls if these are to be `observed`, keep the latest where they are `traced`, and tell of all
+    where they are `checked`. `certificates` has one with its key for each audience of `keys`: the
+    front-end, its ranks, its nodes. `watch` says who watches whom, if anybody does. `named_classes`
+    are the controllers and interceptors that the descriptor names, as ranks are told of them,
+    `plans` the rules that choose plans of collectives. `wan` is the line over which ranks of other
+    sites reach those of the cluster, where it is emulated. `names` is how messages name the ranks
+    of the run. `tunnels` are the clusters whose front-ends are reached through sockets in
+    `run_directory` alone.
     """
 
     cluster: str
     path: str
     levels: tuple[str, ...]
-    room: str
+    run_directory: str
     folder: str
     umask: int
     port: int | None
@@ -128,9 +130,11 @@ class Configuration:
     explain_waits: float = 0.0
     observed: bool = False
     traced: bool = False
+    checked: bool = False
     certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     watch: WatchedGroups | None = None
     named_classes: tuple[PlainNamed, ...] = ()
+    plans: str = ""
     wan: Wan | None = None
     names: RankNames = NO_NAMES
     tunnels: tuple[str, ...] = ()
@@ -139,10 +143,10 @@ class Configuration:
         """Return the certificate of a member of the cluster; nothing where nothing is encrypted."""
         return self.certificates.get(audience_of(name), b"")
 
-    def entrance(self, address: str, incarnation: int) -> Entrance:
+    def bootstrap(self, address: str, incarnation: int) -> Bootstrap:
         """Return what a rank reads first, whose front-end listens at an address."""
         certificate = self.certificate(f"{self.cluster}:0")
-        return Entrance(address, self.reach, incarnation, self.keys, certificate)
+        return Bootstrap(address, self.reach, incarnation, self.keys, certificate)
 
     @property
     def credentials(self) -> Credentials:

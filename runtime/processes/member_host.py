@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future, finished
 from gcm.interfaces.stub import Stub
-from runtime.coupling.words import cluster_of
+from runtime.coupling.message_paths import cluster_of
 from runtime.hosting.host import Host
 from runtime.hosting.lent_blocks import BLOCKS
 from runtime.hosting.remote import RemoteInterface
-from runtime.machine.calls import NotServed, Served
+from runtime.machine.calls import CallRefused, DispatchTable
 from runtime.machine.contracts import (
     BINDING_CONTROLLER,
     CONTRACTS,
@@ -57,10 +57,10 @@ class MemberHost(Host):
     It opens plain data only, also of what nodes say: components of the user live in these.
     """
 
-    def __init__(self, home: str, reactor: Reactor, served: Served) -> None:
+    def __init__(self, home: str, reactor: Reactor, dispatch: DispatchTable) -> None:
         super().__init__(home, reactor)
         self.codec = PLAIN_DATA
-        self._served = served
+        self._dispatch = dispatch
 
     def onward(self, target: Target, source: Channel) -> Channel | None:
         """Return the way on for what a node calls, which must not be the machine itself.
@@ -79,7 +79,7 @@ class MemberHost(Host):
         target = request.target
         if target.component == FRONT_END:
             opened = request.invocation().args
-            return finished(self._served.call, (target.interface, target.operation, opened), {})
+            return finished(self._dispatch.call, (target.interface, target.operation, opened), {})
         if cluster_of(target.component):  # ranks may send it, so it must not be opened here
             raise NoSuchComponentError("there is no such rank here", component=target.component)
         question = target.interface, target.operation
@@ -136,7 +136,7 @@ def answered(answer: Future[Any], change: Callable[[Any], T]) -> Future[T]:
 
 
 def check_sender(target: Target, args: tuple[Any, ...]) -> None:
-    """Refuse what a clustering component may not call of another; raises NotServed.
+    """Refuse what a clustering component may not call of another; raises CallRefused.
 
     That the caller lives where its name says was seen to by the launcher, which passes the call on.
 
@@ -151,7 +151,7 @@ def check_sender(target: Target, args: tuple[Any, ...]) -> None:
         is_right = isinstance(member, str) and sender == clustering_path(member)
         is_right &= target.interface != _MEMBERSHIP or above_path(sender) == target.component
     if not is_right:
-        raise NotServed(f"{sender or 'somebody'} may not call {target}")
+        raise CallRefused(f"{sender or 'somebody'} may not call {target}")
 
 
 def is_to_launcher(target: Target) -> bool:

@@ -11,7 +11,7 @@ import threading
 from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.hosting.node import node_agent
-from runtime.membership.room import as_others_see
+from runtime.membership.run_directory import as_others_see
 from runtime.processes.configuration import REFUSED, NodeStart, OtherVersion, read_first_input
 from runtime.processes.cores import leave_no_core_file
 from runtime.transport.brief_waits import BriefWaits

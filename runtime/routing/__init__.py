@@ -2,6 +2,7 @@
 
 from runtime.routing.cache import ConnectionBound, ReferenceCache
 from runtime.routing.reach import with_tunnels, without_way
+from runtime.routing.scale_out import FlowSample, ScaleOut
 from runtime.routing.stops import FrontEndStop, Leg, Rank, Stop, tunnelled_leg
 from runtime.routing.tension import (
     Experience,
@@ -11,22 +12,21 @@ from runtime.routing.tension import (
     plain,
 )
 from runtime.routing.ways import Route, RouteKind, routes
-from runtime.routing.widening import PairFlow, Widening
 
 __all__ = [
     "ConnectionBound",
     "Experience",
+    "FlowSample",
     "FrontEndStop",
     "Leg",
-    "PairFlow",
     "Rank",
     "ReferenceCache",
     "Route",
     "RouteKind",
+    "ScaleOut",
     "Stop",
     "Tension",
     "Tensioning",
-    "Widening",
     "experiences_of",
     "plain",
     "routes",

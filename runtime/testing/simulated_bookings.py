@@ -1,4 +1,4 @@
-"""A world in which users book places at peers: the very askers and gatekeepers, no sockets.
+"""A world in which users book places at peers: the very state machines, no sockets.
 
 Peers have clocks of their own, die, and come back; users vanish in the middle of a booking. What
 is confirmed runs for a while and ends. `World.run` never waits.
@@ -14,19 +14,19 @@ from functools import partial
 from random import Random
 
 from runtime.peers.booking import (
+    AdmissionControl,
     AdmissionRules,
-    Asker,
-    AskerEffect,
     AskPlaces,
     Booked,
     BookedHost,
     BookingFailed,
-    Gatekeeper,
     NeedHosts,
     Offer,
     PlacesRequest,
     ReleasePlaces,
     RenewPlaces,
+    ReservationClient,
+    ReservationEffect,
     Shortfall,
 )
 from runtime.peers.errors import Refused
@@ -35,10 +35,10 @@ from runtime.peers.model import Key, Principal
 
 @dataclass
 class SimulatedPeer:
-    """A peer: its gatekeeper, how far its clock is off, and what runs there."""
+    """A peer: its admission control, how far its clock is off, and what runs there."""
 
     name: str
-    gatekeeper: Gatekeeper
+    admission: AdmissionControl
     skew: float = 0.0
     is_dead: bool = False
     running: dict[Key, str] = field(default_factory=dict)
@@ -47,11 +47,11 @@ class SimulatedPeer:
 
 @dataclass
 class SimulatedUser:
-    """A user who books once: the asker, and what came of it."""
+    """A user who books once: the reservation client, and what came of it."""
 
     principal: Principal
     application: str
-    asker: Asker
+    client: ReservationClient
     job: float
     begun_at: float = 0.0
     booked_at: float | None = None
@@ -88,7 +88,7 @@ class BookingWorld:
 
     def add_peer(self, name: str, rules: AdmissionRules, skew: float = 0.0) -> SimulatedPeer:
         """Let a peer join; `skew` is how far its clock is off."""
-        peer = self.peers[name] = SimulatedPeer(name, Gatekeeper(rules), skew)
+        peer = self.peers[name] = SimulatedPeer(name, AdmissionControl(rules), skew)
         return peer
 
     def kill_peer(self, name: str) -> None:
@@ -96,13 +96,13 @@ class BookingWorld:
         self.peers[name].is_dead = True
 
     def begin(
-        self, user: str, asker: Asker, known: Iterable[Offer], job: float = 60.0
+        self, user: str, client: ReservationClient, known: Iterable[Offer], job: float = 60.0
     ) -> SimulatedUser:
         """Let a user begin to book; what is booked then runs for `job` seconds."""
         number = len(self.users)
-        made = SimulatedUser(Principal.parse(f"user:{user}"), f"run{number}", asker, job, self.now)
+        made = SimulatedUser(Principal.parse(f"user:{user}"), f"run{number}", client, job, self.now)
         self.users.append(made)
-        self._do(made, asker.begin(known, self.now))
+        self._do(made, client.begin(known, self.now))
         return made
 
     def kill_user(self, user: SimulatedUser) -> None:
@@ -126,7 +126,7 @@ class BookingWorld:
 
     # --- users ----------------------------------------------------------------------------------
 
-    def _do(self, user: SimulatedUser, effects: Iterable[AskerEffect]) -> None:
+    def _do(self, user: SimulatedUser, effects: Iterable[ReservationEffect]) -> None:
         for effect in effects:
             match effect:
                 case AskPlaces() | RenewPlaces() | ReleasePlaces():
@@ -140,14 +140,14 @@ class BookingWorld:
                     user.ended_with = effect
                 case _:
                     pass  # a host table would note that a host is silent
-        if user.asker.next_time < user.timer:
-            user.timer = user.asker.next_time
+        if user.client.next_time < user.timer:
+            user.timer = user.client.next_time
             self.at(user.timer, partial(self._tick, user))
 
     def _tick(self, user: SimulatedUser) -> None:
         user.timer = float("inf")
         if not user.is_dead:
-            self._do(user, user.asker.advance(self.now))
+            self._do(user, user.client.advance(self.now))
 
     def _later(self, user: SimulatedUser, does: Callable[[], None]) -> None:
         user.messages += 1
@@ -155,7 +155,7 @@ class BookingWorld:
 
     def _known(self, user: SimulatedUser, more: list[Offer]) -> None:
         if not user.is_dead:
-            self._do(user, user.asker.add_offers(more, self.now))
+            self._do(user, user.client.add_offers(more, self.now))
 
     def _call(self, user: SimulatedUser, effect: AskPlaces | RenewPlaces | ReleasePlaces) -> None:
         self._later(user, partial(self._serve, user, effect))
@@ -176,53 +176,51 @@ class BookingWorld:
         peer = self.peers[effect.peer]
         if peer.is_dead:
             return
-        own, keeper = self.now + peer.skew, peer.gatekeeper
+        own, keeper = self.now + peer.skew, peer.admission
         if isinstance(effect, ReleasePlaces):
             if not keeper.release(user.principal, effect.key):
                 self._end_job(peer, effect.key)  # its connection ends
         elif isinstance(effect, RenewPlaces):
             alive = keeper.renew(user.principal, effect.key, effect.lease, own)
-            self._answer(user, lambda: user.asker.renewed(effect.key, alive, self.now))
+            self._answer(user, lambda: user.client.renewed(effect.key, alive, self.now))
         else:
             asked = PlacesRequest(effect.key, user.application, effect.processes, effect.lease)
             answer = keeper.reserve(user.principal, "10.0.0.1", asked, own)
-            self._answer(user, lambda: user.asker.answered(effect.key, answer, self.now))
+            self._answer(user, lambda: user.client.answered(effect.key, answer, self.now))
         self._set_timer(peer)
 
-    def _answer(self, user: SimulatedUser, tell: Callable[[], list[AskerEffect]]) -> None:
+    def _answer(self, user: SimulatedUser, tell: Callable[[], list[ReservationEffect]]) -> None:
         self._later(user, lambda: None if user.is_dead else self._do(user, tell()))
 
     def _confirm(self, user: SimulatedUser, host: BookedHost) -> None:
         peer = self.peers[host.allocation.offer.peer]
         if peer.is_dead:
-            self._answer(user, lambda: user.asker.lost(host.key, "it is dead", self.now))
+            self._answer(user, lambda: user.client.lost(host.key, "it is dead", self.now))
             return
         try:
-            peer.gatekeeper.confirm(
-                user.principal, host.key, user.application, self.now + peer.skew
-            )
+            peer.admission.confirm(user.principal, host.key, user.application, self.now + peer.skew)
         except Refused as error:
             why = str(error)
-            self._answer(user, lambda: user.asker.lost(host.key, why, self.now))
+            self._answer(user, lambda: user.client.lost(host.key, why, self.now))
             return
         peer.running[host.key] = user.application
         self.most_running[peer.name] = max(self.most_running[peer.name], len(peer.running))
         self.at(self.now + user.job, partial(self._end_job, peer, host.key))
         self._answer(user, partial(self._begun, user, host.key))
 
-    def _begun(self, user: SimulatedUser, key: Key) -> list[AskerEffect]:
+    def _begun(self, user: SimulatedUser, key: Key) -> list[ReservationEffect]:
         if key in user.wanted:
             user.launched.add(key)
         if user.has_all:
             user.booked_at = self.now
-        return user.asker.begun(key)
+        return user.client.begun(key)
 
     def _end_job(self, peer: SimulatedPeer, key: Key) -> None:
         if peer.running.pop(key, None) is not None:
-            peer.gatekeeper.ended(key)
+            peer.admission.ended(key)
 
     def _set_timer(self, peer: SimulatedPeer) -> None:
-        when = peer.gatekeeper.next_time - peer.skew
+        when = peer.admission.next_time - peer.skew
         if when < peer.timer:
             peer.timer = when
             self.at(when, partial(self._tick_peer, peer))
@@ -231,5 +229,5 @@ class BookingWorld:
         peer.timer = float("inf")
         if peer.is_dead:
             return
-        peer.gatekeeper.advance(self.now + peer.skew)
+        peer.admission.advance(self.now + peer.skew)
         self._set_timer(peer)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.transport.credentials import NONCE, Credentials, Greeting, ListeningEnd
 from runtime.transport.crowding import RefusalLog, next_goes, who_goes
 from runtime.transport.encryption import certified, is_set_up, secured, wants_to_write

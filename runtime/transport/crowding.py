@@ -1,4 +1,4 @@
-"""Who has to go when too many stand in a door: a pure rule, and who is told of them, how often."""
+"""Which connection a full listener closes: a pure rule; and how often the log has its refusals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from logging import Logger
 
     class Stranger(Protocol):
-        """Who stands in a door: since when, and whether it has said anything yet."""
+        """A connection in the handshake: since when, and whether its peer has sent anything."""
 
         @property
         def since(self) -> float: ...  # noqa: D102

@@ -34,7 +34,7 @@ from runtime.transport.messages import (
     result_frame,
     target_of,
 )
-from runtime.transport.passage import DOOR, announce, host_port
+from runtime.transport.passage import PASSED, announce, host_port
 
 UNIX = "unix:"
 HANDSHAKE_SECONDS = 10.0
@@ -52,8 +52,8 @@ def socket_for(address: str) -> tuple[_socket.socket, Any]:
     """
     if address.startswith(UNIX):
         return _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM), address[len(UNIX) :]
-    if address.startswith(DOOR):
-        return _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET), address[len(DOOR) :]
+    if address.startswith(PASSED):
+        return _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET), address[len(PASSED) :]
     host, _, port = host_port(address).rpartition(":")
     if not port.isdecimal():
         raise Unreachable(

@@ -13,7 +13,7 @@ from runtime.transport.admission import MOST_STRANGERS, Admission, UnprovenConne
 from runtime.transport.credentials import MOST_BYTES, Credentials
 from runtime.transport.errors import NotAMember, Unreachable
 from runtime.transport.lean import HANDSHAKE_SECONDS, UNIX, socket_for
-from runtime.transport.passage import DOOR
+from runtime.transport.passage import PASSED
 from runtime.transport.pyro_messages import MessageReader, refusal
 from runtime.transport.reactor import Reactor, Timer
 
@@ -25,11 +25,12 @@ Admitted = Callable[[socket.socket, str, bytes], None]
 """Gets a connection that has proved itself: the socket, the peer's name, what it already sent."""
 
 
-class Door(Admission):
-    """A listening socket whose visitors are let in once they have proved themselves.
+class Listener(Admission):
+    """A listening socket that admits connections once their peers have proved themselves.
 
     `admitted` is called on the reactor's thread. Ordinary Pyro5 clients, who do not claim to be
-    members, are given to `guests`, with all they have said; see `Admission` for the others.
+    members, are given to `untrusted`, with the bytes they have sent; see `Admission` for the
+    others.
 
     Raises:
         Unreachable: nobody can listen at `address`.
@@ -43,14 +44,14 @@ class Door(Admission):
         admitted: Admitted,
         *,
         patience: float = HANDSHAKE_SECONDS,
-        guests: Admitted | None = None,
+        untrusted: Admitted | None = None,
         most: int = MOST_STRANGERS,
     ) -> None:
         self._reactor = reactor
-        self._guests = guests
+        self._untrusted = untrusted
         self._timer: Timer | None = None
         self._will_tick = False
-        listener, self.address = _listen(address, private=guests is None)
+        listener, self.address = _listen(address, private=untrusted is None)
         super().__init__([listener], credentials, admitted, self, patience=patience, most=most)
         reactor.soon(self._begin)
 
@@ -69,7 +70,7 @@ class Door(Admission):
         super().close()
         if self._timer is not None:
             self._timer.cancel()
-        if self.address.startswith((UNIX, DOOR)):
+        if self.address.startswith((UNIX, PASSED)):
             Path(self.address.partition(":")[2]).unlink(missing_ok=True)
 
     def watch_descriptor(
@@ -99,14 +100,14 @@ class Door(Admission):
             self._timer = None if left is None else self._reactor.later(left, self._run_timer)
 
     def _broken(self, incoming: UnprovenConnection, error: OSError) -> None:
-        if self._guests is None and self.address.startswith(UNIX):
+        if self._untrusted is None and self.address.startswith(UNIX):
             super()._broken(incoming, error)  # only the user's own processes come here
         else:
             self._refuse(incoming, "hung up", str(error))
 
     def _strange(self, incoming: UnprovenConnection, error: NotAMember) -> None:
-        if self._guests is not None:
-            self._hand_over(incoming, self._guests, incoming.where, incoming.received)
+        if self._untrusted is not None:
+            self._hand_over(incoming, self._untrusted, incoming.where, incoming.received)
             return
         reader = MessageReader(MOST_BYTES)
         reader.feed(incoming.received)
@@ -114,7 +115,7 @@ class Door(Admission):
         if asked is not None:
             with contextlib.suppress(OSError):  # it may not wait for the answer
                 incoming.socket.send(refusal(asked, _MEMBERS_ONLY).joined())
-        self._refuse(incoming, "guest", str(error))
+        self._refuse(incoming, "no member", str(error))
 
 
 def _listen(address: str, *, private: bool) -> tuple[socket.socket, str]:

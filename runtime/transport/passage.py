@@ -7,7 +7,7 @@ so from then on the bytes go directly from kernel to kernel, as if the process h
 ends authenticate each other afterwards, as on every connection.
 
     passage = Passage("/home/ana/.gcm/peer/doors/x", "lab7:7701/0123...")
-    listener = ... bind(passage.door("rank3"))         # the process
+    listener = ... bind(passage.bind_address("rank3"))         # the process
     dial(passage.address("rank3"), ...)                # the others
 
 Imports little: ranks need it when they start.
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import socket
 
-DOOR = "passed:"
+PASSED = "passed:"
 """Before the path of a socket through which connections are handed over."""
 
 TOKEN, NAME = 32, 16
@@ -55,19 +55,19 @@ class Passage:
         >>> str(Passage.parse("passed:lab7:7701/abc /tmp/x"))
         'passed:lab7:7701/abc /tmp/x'
         """
-        way, _, folder = text.removeprefix(DOOR).partition(" ")
+        way, _, folder = text.removeprefix(PASSED).partition(" ")
         return cls(folder, way)
 
     def __str__(self) -> str:
         """Return it as text."""
-        return f"{DOOR}{self._way} {self._folder}"
+        return f"{PASSED}{self._way} {self._folder}"
 
-    def door(self, name: str) -> str:
-        """Return where a process listens."""
-        return f"{DOOR}{self._folder}/{name}"
+    def bind_address(self, name: str) -> str:
+        """Return the address that a process binds."""
+        return f"{PASSED}{self._folder}/{name}"
 
     def address(self, name: str) -> str:
-        """Return where others dial it."""
+        """Return the address that others dial."""
         return f"{self._way}/{name}"
 
 

@@ -1,7 +1,8 @@
 """Messages of Pyro5's wire protocol, cut out of a stream and written. A machine without IO.
 
 Every connection of a run begins in this protocol, so ordinary Pyro5 clients and members of the run
-meet at one port. Nothing of Pyro5 itself is imported: members need it only once they serve guests.
+meet at one port. Nothing of Pyro5 itself is imported: members need it only once they serve Pyro5
+clients.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TypeVar
 
+from runtime.checks import FaultFound
 from runtime.lifecycle.exchanged import Exchanged, Row, cluster_of
 from runtime.lifecycle.outcome import (
     ComponentReport,
@@ -40,7 +41,15 @@ R = TypeVar("R")
 
 _UNKNOWN = RunEnded(0)
 
-Report = RouteTraffic | ForwardedTraffic | TunnelTraffic | ComponentReport | HeldNodes | Results
+Report = (
+    RouteTraffic
+    | ForwardedTraffic
+    | TunnelTraffic
+    | ComponentReport
+    | HeldNodes
+    | Results
+    | FaultFound
+)
 """The records that are kept as they come."""
 
 _FIGURES = [one.name for one in fields(Connections) if one.type == "int"]
@@ -89,7 +98,8 @@ class RunAccount:
                 | TunnelTraffic()
                 | ComponentReport()
                 | HeldNodes()
-                | Results() as report
+                | Results()
+                | FaultFound() as report
             ):
                 self._reports.append(report)
             case RankResult() as end if self._has_rank(name):
@@ -174,6 +184,7 @@ class RunAccount:
             components=self._all(ComponentReport),
             results=self._all(Results),
             held=self._all(HeldNodes),
+            faults=self._all(FaultFound),
         )
 
     def _all(self, kind: type[R]) -> tuple[R, ...]:
@@ -201,6 +212,7 @@ class RunAccount:
             results=outcome.results,
             held=outcome.held,
             replicas=self._planned.replicas,
+            faults=outcome.faults,
         )
 
     def _rows(self, cluster: str, hosts: tuple[str, ...]) -> tuple[RankRow, ...]:

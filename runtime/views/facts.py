@@ -15,6 +15,7 @@ from dataclasses import field
 from math import isfinite
 
 from gcm.records import dataclass
+from runtime.checks import FaultFound
 from runtime.deployment import DeploymentPlan
 from runtime.lifecycle.outcome import (
     ComponentReport,
@@ -135,11 +136,13 @@ class StateChanged:
 
     The states: `starting`, `queued`, `up`, `ready`, `running`, `stuck`, `done`, `ended`, `failed`,
     `lost`. `detail` is the step that began or ended there (`front-end`, `ranks`, `handshake`), what
-    a batch system says of a job that is queued, or how a rank ended, in words.
+    a batch system says of a job that is queued, or how a rank ended, in words. `walltime` are the
+    seconds that the nodes of a cluster are granted for, from now on.
     """
 
     state: str
     detail: str = ""
+    walltime: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,8 +301,9 @@ class CallsTraced:
     """The latest calls and messages of a rank, or a piece of them, told when it ends.
 
     `rows` are packed as `runtime.matching.traced` has them, with the name and the kind of each of
-    their `calls`. They begin at the time `begun` of the run; the clock of the rank's host may be
-    wrong by `error` seconds, None if nobody knows. So many older rows were `dropped`.
+    their `calls`, and the names of the `plans` of their collectives. They begin at the time `begun`
+    of the run; the clock of the rank's host may be wrong by `error` seconds, None if nobody knows.
+    So many older rows were `dropped`.
     """
 
     begun: float
@@ -308,6 +312,7 @@ class CallsTraced:
     communicators: tuple[TracedCommunicator, ...]
     dropped: int
     rows: bytes
+    plans: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check what folds take apart; raises ValueError."""
@@ -365,6 +370,7 @@ Record = (
     | RunSeen
     | RankSeen
     | WaitExplained
+    | FaultFound
     | MessagesCounted
     | CallsCounted
     | CallsTraced

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 from gcm.cli.output import counted
@@ -132,16 +132,28 @@ def _state_of(rank: RankSeen) -> str:
     return f"{state} (process {number} in its place)" if number > 1 else state or ""
 
 
-def explanation(seen: Iterable[tuple[str, Record]], names: RankNames) -> Iterator[str]:
-    """Yield what all ranks do, why they wait, and their stacks, as lines for the log of a run."""
+def explanation(
+    seen: Iterable[tuple[str, Record]], names: RankNames, told: Collection[WaitExplained] = ()
+) -> Iterator[str]:
+    """Yield what all ranks do, why they wait, and their stacks, as lines for the log of a run.
+
+    Nothing is there twice: the call of a rank is not repeated where a finding has it, which is not
+    repeated where it was `told` before.
+    """
     facts = list(seen)
     ranks = [(name, one) for name, one in facts if isinstance(one, RankSeen)]
-    yield "what the ranks are doing:"
+    findings = [one for _, one in facts if isinstance(one, WaitExplained)]
+    fresh = [one for one in findings if one not in told]
+    known = [*told, *fresh[:MOST_FINDINGS]]
     alike: dict[str, list[str]] = {}
     for name, one in ranks:
-        alike.setdefault(one.doing, []).append(name)
+        call = one.doing.removeprefix("in ")
+        if not any(name in finding.ranks and call in finding.text for finding in known):
+            alike.setdefault(one.doing, []).append(name)
+    if alike:
+        yield "what the ranks are doing:"
     yield from (f"  {names.names(those)}: {doing}" for doing, those in alike.items())
-    yield from told_findings([one for _, one in facts if isinstance(one, WaitExplained)])
+    yield from told_findings(fresh)
     for (thread, text), those in _stacks(ranks).items():
         yield f"stack of {thread} in {names.names(those)}:"
         yield from text.rstrip().splitlines()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 
 from gcm.records import dataclass
 from runtime.views.progress_tree import (
@@ -61,9 +62,9 @@ def picture(tree: ProgressTree, seconds: float, *, width: int, height: int) -> l
     clusters that failed; where even that is too much, as much of it as fits.
     """
     above = overview(tree, seconds)
-    lines = [*_in_full(tree, width)]
+    lines = [*_in_full(tree, seconds, width)]
     if 1 + len(lines) > height:
-        lines = [*_folded(tree)]
+        lines = [*_folded(tree, seconds)]
     if 1 + len(lines) > height:
         left = len(lines) - max(0, height - 2)
         lines = [*lines[: max(0, height - 2)], (StyledText(f"   and {left} more"),)]
@@ -81,15 +82,37 @@ def overview(tree: ProgressTree, seconds: float) -> Line:
     counts = tree.rank_states()
     ranks = ", ".join(f"{number} {state}" for state, number in counts.items())
     told = f"  {ranks}" if ranks else ""
-    style = FAILED if phase.endswith("failure") else phase
+    style = FAILED if phase.endswith("failure") else STUCK if counts[STUCK] else phase
     return (
         StyledText(tree.name, "title"),
         StyledText(f"  {phase}", style),
         StyledText(f"  {seconds:.0f} s{told}"),
+        *_figures(tree, tree.clusters, seconds),
     )
 
 
-def _in_full(tree: ProgressTree, width: int) -> Iterator[Line]:
+def _figures(
+    tree: ProgressTree, parts: Iterable[ProgressPart], seconds: float
+) -> Iterator[StyledText]:
+    """Yield how fast clusters send to others, and how much of the shortest walltime is left."""
+    running = [one for one in parts if {RUNNING, WAITING, STUCK} & set(one.ranks)]
+    if rate := tree.rate(*(one.identifier for one in running)):
+        yield StyledText(f"  {_bytes(rate)}/s")
+    ends = [one.walltime_ends for one in running if one.walltime_ends is not None]
+    if ends:
+        yield StyledText(f"  {timedelta(0, max(0, int(min(ends) - seconds)))} of walltime left")
+
+
+def _bytes(number: float) -> str:
+    unit = "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if number < 1000:
+            break
+        number, unit = number / 1000, larger
+    return f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}"
+
+
+def _in_full(tree: ProgressTree, seconds: float, width: int) -> Iterator[Line]:
     names = max((len(part.name.partition("/")[2]) for part in tree.clusters), default=0)
     words = max(_USUAL_WORDS, max((len(part.words) for part in tree.clusters), default=0))
     last_site = len(tree.sites) - 1 + bool(tree.others)
@@ -101,7 +124,11 @@ def _in_full(tree: ProgressTree, width: int) -> Iterator[Line]:
             text = f"{part.identifier} {part.name.partition('/')[2]:<{names}}  "
             room = width - len(branch) - len(text) - words - 2
             state = StyledText(f"{part.words:<{words}}", part.summed_up)
-            yield (StyledText(branch), StyledText(text), state, *_ranks(part, room))
+            told = [*_ranks(part, room)]
+            for one in _figures(tree, [part], seconds) if len(tree.clusters) > 1 else ():
+                if len(plain((*told, one))) - len("  ") <= room:
+                    told.append(one)
+            yield (StyledText(branch), StyledText(text), state, *told)
     yield from _others(tree.others.values())
 
 
@@ -122,23 +149,24 @@ def _others(parts: Iterable[ProgressPart]) -> Iterator[Line]:
         yield (StyledText(branch), StyledText(f"{part.name}  "), StyledText(part.words, part.state))
 
 
-def _folded(tree: ProgressTree) -> Iterator[Line]:
+def _folded(tree: ProgressTree, seconds: float) -> Iterator[Line]:
     for site, clusters in tree.sites:
         states = Counter(part.summed_up for part in clusters)
         counts = ", ".join(f"{number} {state}" for state, number in states.items())
-        style = next((state for state in states if state in BAD), "")
+        style = next((state for state in (*BAD, STUCK, WAITING) if state in states), "")
         noun = "cluster" if len(clusters) == 1 else "clusters"
         yield (
             StyledText("── "),
             StyledText(f"{site}  {len(clusters)} {noun}: "),
             StyledText(counts, style),
+            *_figures(tree, clusters, seconds),
         )
         for part in clusters:
-            if part.summed_up in BAD:
+            if part.summed_up in BAD or part.summed_up == STUCK:
                 yield (
                     StyledText("   └─ "),
                     StyledText(f"{part.identifier} "),
-                    StyledText(part.words, FAILED),
+                    StyledText(part.words, part.summed_up),
                 )
     for part in tree.others.values():
         if part.state in BAD:

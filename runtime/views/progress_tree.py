@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from gcm.cli.output import counted
 from gcm.records import dataclass
 from runtime.topology import RankNames
-from runtime.views.facts import MACHINE, Fact, RankSeen, RunPlanned, StateChanged
+from runtime.views.facts import (
+    MACHINE,
+    Fact,
+    MessagesCounted,
+    RankSeen,
+    RunPlanned,
+    RunSeen,
+    StateChanged,
+    WaitExplained,
+)
+from runtime.waits.findings import NEVER
 
 PLANNED, STARTING, UP, READY, RUNNING = "planned", "starting", "up", "ready", "running"
 QUEUED = "queued"
@@ -46,6 +56,8 @@ class ProgressPart:
     state: str = PLANNED
     detail: str = ""
     ranks: list[str] = field(default_factory=list)
+    walltime_ends: float | None = None
+    """The time of the run at which its nodes are not granted any more."""
 
     @property
     def words(self) -> str:
@@ -54,7 +66,7 @@ class ProgressPart:
             if STUCK in self.ranks:
                 return STUCK
             if RUNNING in self.ranks or WAITING in self.ranks:
-                return RUNNING
+                return RUNNING if RUNNING in self.ranks else WAITING
             if set(self.ranks) <= OVER:
                 return DONE if set(self.ranks) == {DONE} else FAILED
         if (self.state, self.detail) in _IN_WORDS:
@@ -69,11 +81,9 @@ class ProgressPart:
     def summed_up(self) -> str:
         """Return the one state that says most: a bad one wins, then that of the ranks."""
         states = {self.state, *self.ranks}
-        for state in (LOST, FAILED, STUCK, RUNNING):
+        for state in (LOST, FAILED, STUCK, RUNNING, WAITING):
             if state in states:
                 return state
-        if WAITING in states:
-            return RUNNING
         if self.ranks and states - {PLANNED} <= OVER:
             return DONE if DONE in states else self.state
         return READY if self.words == READY else self.state
@@ -83,11 +93,25 @@ class ProgressPart:
         return ", ".join(f"{number} {state}" for state, number in Counter(self.ranks).items())
 
 
+@dataclass(slots=True)
+class SentMessages:
+    """What went from one part of the machine to another by one route, and how fast just now."""
+
+    messages: int = 0
+    bytes: int = 0
+    time: float = 0.0
+    rate: float = 0.0
+
+
+Way = tuple[str, str, tuple[str, ...] | None]
+"""From where and to where, and through the front-ends of which clusters."""
+
+
 class ProgressTree:
     """The parts of the machine of a run; `take` is the only way in.
 
     Sites, clusters and ranks are known by the names that facts have; `others` are helper processes
-    and nodes.
+    and nodes. `samples` has what clusters had sent when they were last asked.
     """
 
     def __init__(self) -> None:
@@ -96,6 +120,8 @@ class ProgressTree:
         self.goes_on = False
         self.sites: list[tuple[str, list[ProgressPart]]] = []
         self.others: dict[str, ProgressPart] = {}
+        self.samples: dict[Way, SentMessages] = {}
+        self._never: set[tuple[str, int]] = set()
         self._replicas = 1
         self._clusters: dict[str, ProgressPart] = {}
 
@@ -109,10 +135,18 @@ class ProgressTree:
         match fact.record:
             case RunPlanned() as planned:
                 self._plan(planned)
-            case StateChanged(state, detail):
-                self._change(fact.name, state, detail)
-            case RankSeen(calls=calls):
-                self._see(fact.name, WAITING if calls else RUNNING)
+            case StateChanged() as changed:
+                self._change(fact.name, changed, fact.time)
+            case RunSeen():
+                self._replace(self._never, STUCK, WAITING)
+                self._never.clear()
+            case RankSeen(calls=calls) if (rank := self._rank(fact.name)) is not None:
+                self._replace([rank], RUNNING if calls else WAITING, WAITING if calls else RUNNING)
+            case WaitExplained(kind, _, ranks) if kind in NEVER:
+                found = [one for one in map(self._rank, ranks) if one is not None]
+                self._never |= self._replace(found, WAITING, STUCK)
+            case MessagesCounted() as told if fact.name in self._clusters:
+                self._sample(fact, told)
 
     def _plan(self, planned: RunPlanned) -> None:
         self.name, self.names, self.goes_on = planned.deployment, planned.names(), planned.goes_on
@@ -125,20 +159,44 @@ class ProgressTree:
             self.sites.append((f"{number} {site.name}", below))
             self._clusters |= {part.identifier: part for part in below}
 
-    def _change(self, name: str, state: str, detail: str) -> None:
-        cluster = self.cluster_of(name)
+    def _change(self, name: str, changed: StateChanged, time: float) -> None:
+        cluster, (state, detail) = self.cluster_of(name), (changed.state, changed.detail)
         if cluster is None:
             if self.site_of(name) is None:
                 _change(self.others.setdefault(name, ProgressPart("", name)), state, detail)
         elif name == cluster.identifier:
             _change(cluster, state, detail)
-        else:
-            cluster.ranks[int(name.rpartition(":")[2])] = state
+            if changed.walltime is not None:
+                cluster.walltime_ends = time + changed.walltime
+        elif (rank := self._rank(name)) is not None:
+            cluster.ranks[rank[1]] = state
+            self._never.discard(rank)
 
-    def _see(self, name: str, state: str) -> None:
+    def _rank(self, name: str) -> tuple[str, int] | None:
+        """Return the cluster of a rank and its place there."""
         cluster, number = self.cluster_of(name), name.rpartition(":")[2]
-        if cluster is not None and cluster.ranks[int(number)] in (RUNNING, WAITING):
-            cluster.ranks[int(number)] = state
+        is_rank = cluster is not None and name != cluster.identifier
+        return (cluster.identifier, int(number)) if cluster is not None and is_rank else None
+
+    def _replace(
+        self, ranks: Iterable[tuple[str, int]], before: str, state: str
+    ) -> set[tuple[str, int]]:
+        """Put ranks that are in one state into another one, and return them."""
+        changed = {(name, at) for name, at in ranks if self._clusters[name].ranks[at] == before}
+        for name, at in changed:
+            self._clusters[name].ranks[at] = state
+        return changed
+
+    def _sample(self, fact: Fact, told: MessagesCounted) -> None:
+        way = fact.name, told.to, told.between
+        before = self.samples.get(way, SentMessages())
+        seconds = fact.time - before.time
+        rate = max(0, told.bytes - before.bytes) / seconds if seconds > 0 else 0.0
+        self.samples[way] = SentMessages(told.messages, told.bytes, fact.time, rate)
+
+    def rate(self, *clusters: str) -> float:
+        """Return how many bytes a second some clusters have sent to others of late."""
+        return sum(one.rate for way, one in self.samples.items() if way[0] in clusters)
 
     def cluster_of(self, name: str) -> ProgressPart | None:
         """Return the cluster of that name, or that of a rank."""
@@ -148,6 +206,11 @@ class ProgressTree:
         cluster = self._clusters.get(above)
         is_rank = cluster and number.isdecimal() and int(number) < len(cluster.ranks)
         return cluster if is_rank else None
+
+    def is_stuck(self, name: str) -> bool:
+        """Tell whether a rank can never go on, as far as is known."""
+        rank = self._rank(name)
+        return rank is not None and self._clusters[rank[0]].ranks[rank[1]] == STUCK
 
     def site_of(self, name: str) -> str | None:
         """Return how a site is shown, or the grid; None if nothing of that name is one."""

@@ -34,7 +34,16 @@ from runtime.views.facts import (
     StateChanged,
     WaitExplained,
 )
-from runtime.views.progress_tree import BAD, LOST, OVER, PLANNED, ProgressTree
+from runtime.views.progress_tree import (
+    BAD,
+    LOST,
+    OVER,
+    PLANNED,
+    STUCK,
+    ProgressTree,
+    SentMessages,
+    Way,
+)
 from runtime.views.summary import Summary, Table, headline, tables
 from runtime.waits.findings import CYCLE, ENDED, MISMATCH, NEVER, NOBODY
 
@@ -106,19 +115,6 @@ class _RankHistory:
             self.waits.append(_SeenWait(time - call.seconds, None, call))
 
 
-@dataclass(slots=True)
-class _Sent:
-    """What went from one part of the machine to another by one route, and how fast just now."""
-
-    messages: int = 0
-    bytes: int = 0
-    time: float = 0.0
-    rate: float = 0.0
-
-
-_Way = tuple[str, str, tuple[str, ...] | None]
-
-
 class RunView:
     """Makes the document of a run; `take` is the only way in."""
 
@@ -129,8 +125,7 @@ class RunView:
         self._names = RankNames()
         self._described: RunDescribed | None = None
         self._ranks: dict[str, _RankHistory] = {}
-        self._samples: dict[_Way, _Sent] = {}
-        self._sent: dict[_Way, _Sent] = {}
+        self._sent: dict[Way, SentMessages] = {}
         self._findings: list[WaitExplained] = []
         self._events: deque[Plain] = deque(maxlen=MOST_LINES)
         self._log: deque[tuple[float, str]] = deque(maxlen=MOST_LINES)
@@ -160,7 +155,7 @@ class RunView:
                 if finding not in self._findings:
                     self._findings.append(finding)
             case MessagesCounted() as told:
-                self._count(fact.time, name, told)
+                self._count(name, told)
             case OutputWritten(stream, data):
                 self._write(fact.time, name, stream, data)
             case Logged(text):
@@ -207,15 +202,9 @@ class RunView:
         cluster = self._clusters.get(name)
         return self._names.name(name) if cluster is None else cluster.known.path
 
-    def _count(self, time: float, name: str, told: MessagesCounted) -> None:
-        if name in self._clusters:
-            before = self._samples.get((name, told.to, told.between), _Sent())
-            seconds = time - before.time
-            rate = max(0, told.bytes - before.bytes) / seconds if seconds > 0 else 0.0
-            sent = _Sent(told.messages, told.bytes, time, rate)
-            self._samples[name, told.to, told.between] = sent
-        elif name in self._ranks:
-            to = self._sent.setdefault((name, told.to, told.between), _Sent())
+    def _count(self, name: str, told: MessagesCounted) -> None:
+        if name in self._ranks:
+            to = self._sent.setdefault((name, told.to, told.between), SentMessages())
             to.messages += told.messages
             to.bytes += told.bytes
 
@@ -295,6 +284,7 @@ class RunView:
             "state": part.summed_up,
             "words": part.words,
             "detail": part.detail,
+            "walltime_ends": part.walltime_ends,
             "ranks": len(planned.hosts),
         }
 
@@ -311,7 +301,7 @@ class RunView:
             "pid": rank.pid,
             "mpi": rank.mpi,
             "starts": rank.starts,
-            "state": rank.states[-1][1],
+            "state": STUCK if self._tree.is_stuck(name) else rank.states[-1][1],
             "detail": rank.detail,
             "code": ending[name].code if name in ending else None,
             "memory": rank.memory,
@@ -327,7 +317,7 @@ class RunView:
             "begun": round(wait.begun, 2),
             "over": None if wait.over is None else round(wait.over, 2),
             "call": call.call,
-            "text": call.text,
+            "text": call.text.removesuffix(f" ({call.where})"),
             "where": call.where,
             "for": [one.rank for one in call.waits_for if one.rank],
         }
@@ -351,21 +341,21 @@ class RunView:
 
         An end that was connected does not know the route; it is that of the other end.
         """
-        sums: dict[_Way, _Sent] = {}
-        if self._account.has_ended or not self._samples:
+        sums: dict[Way, SentMessages] = {}
+        if self._account.has_ended or not self._tree.samples:
             for (rank, to, between), one in self._sent.items():
                 way = RankName.parse(rank).cluster, cluster_of(to), between
-                whole = sums.setdefault(way, _Sent())
+                whole = sums.setdefault(way, SentMessages())
                 whole.messages += one.messages
                 whole.bytes += one.bytes
         else:
-            sums = self._samples
+            sums = self._tree.samples
         chosen = {way[:2]: way[2] for way in sums if way[2] is not None}
-        found: dict[_Way, _Sent] = {}
+        found: dict[Way, SentMessages] = {}
         for (here, there, between), one in sums.items():
             back = chosen.get((there, here)) if between is None else None
             way = here, there, between if back is None else back[::-1]
-            whole = found.setdefault(way, _Sent())
+            whole = found.setdefault(way, SentMessages())
             whole.messages += one.messages
             whole.bytes += one.bytes
             whole.rate += one.rate

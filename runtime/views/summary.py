@@ -8,6 +8,7 @@ from dataclasses import asdict, field
 
 from gcm.cli.output import Paint, counted
 from gcm.records import dataclass
+from runtime.checks import FaultFound
 from runtime.lifecycle.outcome import (
     ComponentReport,
     Connections,
@@ -79,6 +80,7 @@ class Summary:
     replicas: Mapping[str, int] = field(default_factory=dict)
     """How many processes each rank of an application is, where these are several."""
     held: tuple[HeldNodes, ...] = ()
+    faults: tuple[FaultFound, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, ready for JSON."""

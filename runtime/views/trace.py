@@ -1,8 +1,9 @@
 """A run in Chrome's trace format, for Perfetto and chrome://tracing. A fold.
 
 A cluster is a process of the trace, with a row for its front-end and one for each rank. Slices are
-the calls of ranks and the states of clusters, arrows lead from a send to its receive, and what
-happens to a rank or to the run is a mark. Times are those of the launcher, in microseconds.
+the calls of ranks, collectives with their plan, and the states of clusters; arrows lead from a send
+to its receive, and what happens to a rank or to the run is a mark. Times are those of the launcher,
+in microseconds.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from gcm.records import dataclass
 from runtime.machine.deaths import BY_REQUEST, RankDeath
 from runtime.matching.traced import (
+    COLLECTIVE,
     NO_COMMUNICATOR,
     POST,
     RECEIVE,
@@ -181,7 +183,9 @@ class Trace:
         args: Event = {} if comm is None else {"communicator": comm.name}
         if row.peer != UNKNOWN:
             args[_PEERS.get(kind, "root")] = row.peer
-        if row.tag != UNKNOWN:
+        if kind == COLLECTIVE and 0 <= row.tag < len(piece.traced.plans):
+            args["plan"] = piece.traced.plans[row.tag]
+        elif row.tag != UNKNOWN:
             args["tag"] = row.tag
         if row.bytes != UNKNOWN:
             args["bytes"] = row.bytes

@@ -108,6 +108,16 @@ class UnreceivedMessage:
 
 
 @dataclass(frozen=True)
+class UnsentMessage:
+    """A message whose receiver had ended before it could go."""
+
+    receiver: str
+    tag: int
+    size: int
+    comm: str = ""
+
+
+@dataclass(frozen=True)
 class RecoveryState:
     """Where a communicator is between a loss and its recovery, as one of its members knows it."""
 
@@ -130,6 +140,7 @@ class RankState:
     may_act: bool = False
     turns: Mapping[str, int] = field(default_factory=dict)
     unreceived: tuple[UnreceivedMessage, ...] = ()
+    unsent: tuple[UnsentMessage, ...] = ()
     intercepted: tuple[str, ...] = ()
     """What interceptors have done to messages that it has sent."""
     recoveries: tuple[RecoveryState, ...] = ()
@@ -158,6 +169,10 @@ def state_from(rank: str, told: Mapping[str, Any]) -> RankState:
         tuple(
             UnreceivedMessage(str(sender), int(tag), int(size), _text(comm))
             for sender, tag, size, comm in told["unreceived"]
+        ),
+        tuple(
+            UnsentMessage(str(receiver), int(tag), int(size), _text(comm))
+            for receiver, tag, size, comm in told.get("unsent", ())
         ),
         tuple(_text(what) for what in told.get("intercepted", ())),
         tuple(

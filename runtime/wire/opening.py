@@ -7,10 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from runtime.later import Later, logger
-from runtime.machine.composition import REFERENCE_CACHE, TENSIONING, Composition
+from runtime.lazy_import import LazyModule, logger
+from runtime.machine.composition import Composition
 from runtime.machine.contracts import Routes
 from runtime.machine.paths import RANKS
+from runtime.machine.roles import REFERENCE_CACHE, TENSIONING
 from runtime.membership.everybody import Everybody, everybody
 from runtime.membership.rank_link import RankLink
 from runtime.wire.dialling.connecting import DirectConnector
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from runtime.wire.dialling.probing import Probe
     from runtime.wire.dialling.routed import RoutedConnector
 else:
-    routing = Later("runtime.routing")  # not where all ranks reach each other directly
+    routing = LazyModule("runtime.routing")  # not where all ranks reach each other directly
 
 _log = logger(__name__)
 
@@ -46,8 +47,8 @@ def open_connections(
     """
     known = known or everybody(link)
     directory = directory_of(known)
-    doors = [socket.socket(fileno=door.detach()) for door in link.doors]
-    link.doors.clear()
+    listeners = [socket.socket(fileno=listener.detach()) for listener in link.listeners]
+    link.listeners.clear()
     routed = _routed(link, known, directory, composition) if known.front_ends else None
     bound = None
     if composition is not None and composition.named(REFERENCE_CACHE, composition.here):
@@ -56,7 +57,7 @@ def open_connections(
         routed or DirectConnector(known.index, directory, link.credentials), bound
     )
     connections = (make or PeerConnections)(
-        known.index, directory, sink, references, listeners=doors, credentials=link.credentials
+        known.index, directory, sink, references, listeners=listeners, credentials=link.credentials
     )
     references.keeper = connections
 

@@ -6,9 +6,10 @@ What becomes of the two is said by tables: see `connection_life` and `peer_life`
 from __future__ import annotations
 
 import socket
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.wire.connection_life import (
     TRYING,
     ConnectionEvent,
@@ -16,8 +17,8 @@ from runtime.wire.connection_life import (
     ConnectionStage,
     Resuming,
 )
-from runtime.wire.dialling.joining import Joining
 from runtime.wire.dialling.line import READ, Line
+from runtime.wire.dialling.simultaneous_open import SimultaneousOpen
 from runtime.wire.errors import (
     BadFrame,
     LinkLost,
@@ -28,7 +29,7 @@ from runtime.wire.errors import (
     gone,
     reason_of,
 )
-from runtime.wire.lanes.breadth import Breadth
+from runtime.wire.lanes.stream_count import StreamCount
 from runtime.wire.peer_life import GONE, PeerLife, PeerStage
 from runtime.wire.stream.duplex import DuplexStream
 from runtime.wire.stream.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from runtime.wire.dialling.connecting import PeerContext
 
 _log = logger(__name__)
+
+MOST_UNSENT = 100
+"""How many messages to a peer that is lost are remembered."""
 
 
 class Peer:
@@ -57,14 +61,16 @@ class Peer:
             stage=context.stage,
         )
         self._duplex = DuplexStream(self.receiver, self.sender)
-        self.breadth = Breadth(index, context, self._duplex, self)
+        self.streams = StreamCount(index, context, self._duplex, self)
         self.line: Line | None = None
         """The connection that is used, if there is one and it is not about to be left."""
         self.why: PeerLost | None = None
+        self.unsent: list[tuple[bytes, int]] = []
+        """Heads and sizes of the first messages to it that were lost with it, before they went."""
         self.life = PeerLife(self)
         self.connection = ConnectionLife(self)
         self._context = context
-        self._joining = Joining(index, context, self)
+        self._opening = SimultaneousOpen(index, context, self)
         self._kept: Line | None = None  # in doubt, or about to be left
         self._fault: Exception | None = None  # of the line, until `tick`
         self._end: PeerLost | None = None  # what cannot be fixed, until `tick`
@@ -80,10 +86,10 @@ class Peer:
     @property
     def deadline(self) -> float | None:
         """When `tick` has to be called, if nothing happens before."""
-        resuming, joining = self.connection.resuming, self._joining
-        times = [joining.deadline, self.breadth.deadline, self.life.deadline]
+        resuming, opening = self.connection.resuming, self._opening
+        times = [opening.deadline, self.streams.deadline, self.life.deadline]
         if resuming is not None:
-            times += [resuming.deadline, None if joining.is_busy else resuming.next_try]
+            times += [resuming.deadline, None if opening.is_busy else resuming.next_try]
         return min((one for one in times if one is not None), default=None)
 
     def watch(self) -> None:
@@ -94,9 +100,9 @@ class Peer:
     def dial(self) -> None:
         """Begin to open a connection, unless there is one or it is on its way."""
         connection = self.connection
-        is_on_its_way = self._joining.is_busy or connection.resuming or connection.is_resting
+        is_on_its_way = self._opening.is_busy or connection.resuming or connection.is_resting
         if self.line is None and self.life.stage not in GONE and not is_on_its_way:
-            self._joining.dial()
+            self._opening.dial()
 
     def admit(self, connected: socket.socket, received: bytes) -> None:
         """Use a connection that the peer has opened, or keep it, or refuse it."""
@@ -111,7 +117,7 @@ class Peer:
         elif self.line is not None and not self.line.resumes:
             connected.close()  # one that both dialled, too late
         else:
-            self._joining.admit(connected, received)
+            self._opening.admit(connected, received)
 
     def _refuse(self, connected: socket.socket) -> None:
         """Tell the dialler that nothing more will be said, but what has come."""
@@ -172,7 +178,7 @@ class Peer:
             silence=self._context.silence,
         )
         self.line = line
-        self.breadth.joined(connected, resumes=line.resumes)
+        self.streams.joined(connected, resumes=line.resumes)
         self._context.tick_soon()  # nothing is due here any more
         watch(descriptor, READ, line.handle)
         if received:
@@ -215,8 +221,8 @@ class Peer:
 
     def tick(self, now: float) -> None:
         """See to what is due, and tell the sink if the peer is lost."""
-        self._joining.tick(now)
-        self.breadth.tick(now)
+        self._opening.tick(now)
+        self.streams.tick(now)
         if self._fault is None and self.receiver.rest_word:
             self._handle_rest()
         if self.receiver.has_left and self.life.stage not in GONE:
@@ -292,7 +298,7 @@ class Peer:
         return Resuming(fault, now, self._context.resume_timeout, are_ends_told=are_told)
 
     def _go_on_resuming(self, resuming: Resuming, now: float) -> None:
-        resuming.taken(self._joining.taken_at(now))
+        resuming.taken(self._opening.taken_at(now))
         if resuming.is_ended and not self._context.are_all_ends_told:
             self.give_up(self._absent(self._nobody_there(resuming)))
         elif resuming.is_over(now):
@@ -304,9 +310,9 @@ class Peer:
                 if self.life.suspect(why):
                     self._report_suspicion()
                 resuming.try_on(now)
-        elif not self._joining.is_busy and now >= resuming.next_try:
-            self._joining.dial()
-            if self._joining.is_called:
+        elif not self._opening.is_busy and now >= resuming.next_try:
+            self._opening.dial()
+            if self._opening.is_called:
                 resuming.called()
 
     def postpone(self, seconds: float) -> None:
@@ -318,7 +324,7 @@ class Peer:
     def describe_opening(self) -> str:
         """Say what keeps a connection from being opened; nothing if it is there, or not needed."""
         resuming = self.connection.resuming
-        return self._joining.describe() or (reason_of(resuming.why) if resuming else "")
+        return self._opening.describe() or (reason_of(resuming.why) if resuming else "")
 
     def _link_lost(self, resuming: Resuming, now: float) -> PeerLost:
         """Return that nothing led to the peer any more, and all that was tried."""
@@ -329,7 +335,7 @@ class Peer:
         how = f"is broken ({why})" if self.connection.joins else "could not be opened"
         return LinkLost(
             f"{self} cannot be reached: {link} {how}, tried for {resuming.lasts(now):.0f} s",
-            cause=self._joining.describe() or resuming.reasons,
+            cause=self._opening.describe() or resuming.reasons,
             cure="See whether the network between them is down, or a firewall cuts it",
         )
 
@@ -384,8 +390,9 @@ class Peer:
         if not isinstance(why, PeerLeft | PeerAbsent) and not self._has_sent_bye:
             _log.info("%s", why)  # a peer that has said goodbye expects the end
         self._stop_trying()
+        self.unsent = list(islice(self.sender.unsent(), MOST_UNSENT))
         self.sender.fail(why)
-        self.breadth.close()
+        self.streams.close()
         self._context.sink.lost(self.index, why)
 
     def _stop_trying(self) -> None:
@@ -406,7 +413,7 @@ class Peer:
     def _may_leave(self, line: Line) -> bool:
         is_sound = self._fault is None and not self._has_sent_bye and not line.is_blocked
         is_idle = self._duplex.may_rest and self._awaited != self.receiver.expected
-        return is_sound and is_idle and self.breadth.narrow()
+        return is_sound and is_idle and self.streams.narrow()
 
     def _leave(self, line: Line, event: ConnectionEvent, word: int) -> None:
         """Say that nothing more will be written to a line, and do so."""
@@ -502,8 +509,8 @@ class Peer:
 
     def hang_up(self) -> None:
         """Close whatever is open."""
-        self._joining.close()
-        self.breadth.close()
+        self._opening.close()
+        self.streams.close()
         self._close(self.line, self._kept)
         self.line = self._kept = None
         self.connection.give_up()

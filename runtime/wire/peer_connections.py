@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Mapping, Sequence
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.transport.admission import Admission
 from runtime.transport.credentials import Credentials
 from runtime.transport.keys import parsed
@@ -197,7 +197,7 @@ class PeerConnections(RankLoop):
         Where front-ends pass messages on it is that to the first of them.
         """
         found = self._peers.get(peer)
-        return 0.0 if found is None else found.breadth.round_trip
+        return 0.0 if found is None else found.streams.round_trip
 
     def rest(self, peer: int) -> bool:
         """Begin to close the connection to a peer, in agreement; return whether that began.
@@ -231,12 +231,12 @@ class PeerConnections(RankLoop):
     @property
     def lanes(self) -> int:
         """How many connections there are beside the first one to each peer."""
-        return sum(peer.breadth.count for peer in self._peers.values())
+        return sum(peer.streams.count for peer in self._peers.values())
 
     def narrow(self) -> None:
         """Do with one connection to each peer, for a while."""
         for peer in self._peers.values():
-            peer.breadth.narrow()
+            peer.streams.narrow()
 
     def traffic(self) -> Mapping[int, Traffic]:
         """Return what went between this rank and each peer, as far as it began."""
@@ -248,10 +248,18 @@ class PeerConnections(RankLoop):
                 peer.receiver.bytes,
                 peer.connection.joins,
                 peer.connection.resumptions,
-                peer.breadth.most,
+                peer.streams.most,
             )
             for index, peer in self._peers.items()
         }
+
+    def unsent(self) -> Mapping[int, Sequence[tuple[bytes, int]]]:
+        """Return the first messages that were lost with each peer: their heads and sizes.
+
+        A send is done before there is a connection. Where the peer ends without one, the message
+        has not arrived, and no call has failed for it.
+        """
+        return {index: peer.unsent for index, peer in self._peers.items() if peer.unsent}
 
     def _meet(self, index: int) -> Peer:
         party = self._directory.party(index)
@@ -276,7 +284,7 @@ class PeerConnections(RankLoop):
             if known is None:
                 connected.close()  # a lane belongs to a connection that is there
             else:
-                known.breadth.admit(connected, received)
+                known.streams.admit(connected, received)
             return
         (self._peers.get(index) or self._meet(index)).admit(connected, received)
 

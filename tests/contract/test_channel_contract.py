@@ -31,9 +31,9 @@ def unix() -> tuple[ByteStream, ByteStream]:
 
 
 def connected() -> tuple[socket.socket, socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        left = socket.create_connection(door.getsockname())
-        right, _ = door.accept()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        left = socket.create_connection(listener.getsockname())
+        right, _ = listener.accept()
     return left, right
 
 

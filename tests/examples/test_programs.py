@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.examples.runs import ROOT, on_grid, run
+from runtime.machine.deaths import RankDeath
+from runtime.views.fact_lines import read_facts
+from runtime.views.facts import OutputWritten
+from tests.examples.runs import DEPLOY, ROOT, on_grid, run
 
 pytestmark = pytest.mark.mpi
 
@@ -91,13 +96,72 @@ def test_poisson_resumes_from_its_checkpoints(tmp_path: Path) -> None:
     assert said.endswith("right")
 
 
-def test_the_kernels_of_the_java_grande_forum_are_verified() -> None:
+def test_the_programs_of_the_java_grande_forum_are_verified() -> None:
     said = run(sys.executable, "examples/26_java_grande/kernels.py")
     assert re.findall(r"(\w+) size A, 1 ranks: verified", said) == [
         *("series", "sor", "sparse", "lufact", "crypt"),
     ]
+    assert on_grid("2x1", "26_java_grande/applications.py").splitlines() == [
+        *("moldyn size A, 2 ranks: verified", "montecarlo size A, 2 ranks: verified"),
+    ]
     table = on_grid("2x1", "26_java_grande/operations.py", "--seconds", "0.01")
     assert table.splitlines()[-1] == "right"
+
+
+STRUCK = """\
+import os, signal, sys
+import {module} as program
+from runtime.membership.rank_link import current
+work, calls = program.{work}, []
+def struck(*given):
+    calls.append(1)
+    if len(calls) == {first} and program.MPI.COMM_WORLD.rank == 0:
+        print("the clock runs", flush=True)
+    if len(calls) == {first} + 2 and current().name == "0:1:1":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return work(*given)
+program.{work} = struck
+sys.exit(program.main())
+"""
+"""The first replica of rank 3 kills itself in the third piece of work of the timed part."""
+
+EP = {"module": "ep", "work": "block", "first": 1}
+IS = {"module": "integer_sort", "work": "Sorter.rank", "first": 2}
+
+
+@pytest.mark.parametrize(
+    ("struck", "words", "verdict"),
+    [
+        (EP, ("S",), "verified"),
+        (IS, ("S",), "verified"),
+        (EP, ("S", "271828184"), "WRONG"),
+        (IS, ("S", "314159266"), "WRONG"),
+    ],
+    ids=["EP", "IS", "EP, a seed off by one", "IS, a seed off by one"],
+)
+def test_the_verdict_over_two_clusters_is_the_same_when_a_replica_is_killed_in_the_timed_part(
+    tmp_path: Path, struck: Mapping[str, object], words: tuple[str, ...], verdict: str
+) -> None:
+    shutil.copytree(ROOT / "examples" / "24_npb", tmp_path / "npb")
+    (tmp_path / "npb" / "struck.py").write_text(STRUCK.format(**struck), "utf-8")
+    record = tmp_path / "run.facts"
+    run(
+        *(*DEPLOY, "--quiet", "--record", str(record), "--emulate", "4x2", "--replicas", "2"),
+        *(str(tmp_path / "npb" / "struck.py"), *words),
+        code=0 if verdict == "verified" else 128 + signal.SIGKILL,  # of what failed first
+    )
+    story: dict[str, float] = {}
+    with record.open("rb") as stream:
+        for fact in read_facts(stream, record.name):
+            match fact.record:
+                case OutputWritten(_, data) if b"the clock runs" in data:
+                    story["begun"] = fact.time
+                case OutputWritten(_, data) if f"4 ranks: {verdict}".encode() in data:
+                    story["ended"] = fact.time
+                case RankDeath():
+                    story.setdefault(f"{fact.name} died", fact.time)
+    assert [*story][:3] == ["begun", "0:1:1 died", "ended"]
+    assert story["begun"] < story["0:1:1 died"] < story["ended"]
 
 
 FAULTS = {
@@ -113,6 +177,12 @@ FAULTS = {
     ),
     "IS, another seed": ("24_npb/integer_sort.py", "m.SEED += 2", "WRONG"),
     "EP, another seed": ("24_npb/ep.py", "m.SEED += 2", "WRONG"),
+    "share prices, another seed": (
+        "26_java_grande/applications.py",
+        "sys.argv.append('montecarlo'); made = m.gaussians\n"
+        "m.gaussians = lambda seeds, count: made(seeds + (seeds == 0), count)",
+        "WRONG",
+    ),
     "Poisson, a step of other weights": ("23_poisson/poisson.py", "m.np.pi = 3.1416", "wrong"),
     "pi, a strip left out": (
         "22_integration/integrate.py",

@@ -199,6 +199,27 @@ def test_who_waits_for_a_killed_rank_is_told_though_the_connection_lives_on(tmp_
     assert "0:0 did not end" not in err
 
 
+@pytest.mark.parametrize("ending", ["os.kill(os.getpid(), signal.SIGKILL)", "world.Abort(5)"])
+def test_all_that_an_abort_ends_with_the_run_are_counted(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM.replace("ENDING", ending))
+    code, summary, _, err = run("--recovery", "abort", "--emulate", "2x2", path)
+    assert (code, summary["first_cause"]["number"]) == (ENDINGS[ending][0], 3), err
+    assert [line for line in err.splitlines() if "because of that" in line] == [
+        "gcm-deploy: because of that 3 more failed or were ended (ranks 0-1 (site0/cluster0 0-1),"
+        " rank 2 (site0/cluster1 0))"
+    ]
+
+
+def test_a_rank_whose_replicas_all_fail_has_lost_its_last_one(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM.replace("ENDING", "import missing"))
+    code, _, _, err = run("--replicas", "2", "--emulate", "2x2", path)
+    assert code == 1
+    assert re.search("rank 1 has lost its last replica: replica [01] failed in the same way", err)
+    assert "more failed in the same way" not in err
+
+
 def test_a_rank_that_ends_does_not_wait_for_a_killed_one_to_take_its_messages(
     tmp_path: Path,
 ) -> None:

@@ -113,6 +113,24 @@ def test_every_file_is_drawn_without_its_classes(file: Path, tmp_path: Path) -> 
     assert picture.read_text("utf-8").startswith("<svg")
 
 
+def test_a_long_chain_whose_branches_share_an_end_is_drawn_in_several_rows(tmp_path: Path) -> None:
+    client = '<interface name="{}" role="client" contingency="optional" signature="java.In"/>'
+    stage = (
+        '<component name="s{}"><interface name="in" role="server" signature="java.In"/>'
+        f'{client.format("out")}{client.format("end")}<content class="java.S{{}}"/></component>'
+    )
+    link = '<binding client="s{}.out" server="s{}.in"/><binding client="s{}.end" server="s49.in"/>'
+    parts = "".join(stage.format(one, one) for one in range(50))
+    links = "".join(link.format(one, one + 1, one) for one in range(49))
+    (tmp_path / "Chain.fractal").write_text(f'<definition name="Chain">{parts}{links}</definition>')
+    picture = tmp_path / "chain.svg"
+    words = ["draw", "--structure", str(tmp_path / "Chain.fractal"), "-o", str(picture)]
+    assert main(words) == 0
+    width = re.search(r'<svg [^>]*width="(\d+)', picture.read_text())
+    assert width is not None
+    assert int(width[1]) <= 2600
+
+
 def test_a_picture_marks_what_is_special_and_folds_what_is_alike(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -224,6 +224,81 @@ def test_ranks_that_choose_different_plans_are_told_so(tmp_path: Path) -> None:
     assert "The plan-choice has to answer alike at all ranks" in faults
 
 
+EVERY_PLAN = """
+import numpy as np
+from mpi4py import MPI
+
+from runtime.mpi.collectives.asking import plan_of
+
+comm = MPI.COMM_WORLD
+rank, size, root = comm.rank, comm.size, 1
+for count in (1, 30_000):
+    mine, got, rows = np.full(count, 1.0 * rank), np.empty(count), np.empty((size, count))
+    total, ranks = sum(range(size)), np.arange(size)[:, None]
+    at_root = rank == root
+    comm.Barrier()
+    comm.Bcast(data := mine.copy(), root)
+    assert (data == root).all() and comm.bcast("x" * count if at_root else None, root)[-1] == "x"
+    comm.Reduce(mine, got if at_root else None, root=root)
+    assert not at_root or (got == total).all()
+    comm.Allreduce(mine, got)
+    assert (got == total).all()
+    comm.Gather(mine, rows if at_root else None, root)
+    assert not at_root or (rows == ranks).all()
+    comm.Scatter(rows if at_root else None, got, root)
+    assert (got == rank).all()
+    comm.Allgather(mine, rows)
+    assert (rows == ranks).all()
+    comm.Alltoall(rows, back := np.empty((size, count)))
+    assert (back == rank).all()
+if rank == 0:
+    print(*(plan_of(comm, name, 8) for name in ("Barrier", "Bcast", "Allreduce", "Alltoall")))
+"""
+
+
+@pytest.mark.parametrize(
+    ("plans", "said"),
+    [
+        ("flat", "flat flat flat short"),
+        (
+            "binomial butterfly rotation barrier=4-ary bcast:8=chain/8192",
+            "4-ary chain/8192 butterfly rotation",
+        ),
+    ],
+)
+def test_every_plan_that_is_named_carries_its_collectives_out(
+    tmp_path: Path, plans: str, said: str
+) -> None:
+    machine = '<emulate sites="2" clusters="1" ranks="3"/>'
+    done = deployed(tmp_path, EVERY_PLAN, machine, "--quiet", "--plans", plans)
+    assert (done.stdout, done.stderr) == (said + "\n", "")
+
+
+def test_tuning_stores_rules_beside_the_descriptor_which_runs_of_it_use(tmp_path: Path) -> None:
+    machine = '<emulate sites="2" ranks="1"/>'
+    deployed(tmp_path, "", machine, "--dry-run")
+    tune = [*COMMAND, "tune", "--rounds", "1", str(tmp_path / "grid.xml")]
+    done = subprocess.run(
+        tune, env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    measured = {line.split()[0] for line in done.stdout.splitlines()[1:]}
+    assert measured == {
+        "Allgather", "Allreduce", "Alltoall", "Barrier", "Bcast", "Gather", "Reduce", "Scatter",
+    }  # fmt: skip
+    stored = tmp_path / "grid.plans"
+    with stored.open("a") as file:
+        file.write("barrier@1|1=butterfly  # a rule of our own\n")
+    program = (
+        "from mpi4py import MPI\nfrom runtime.mpi.collectives.asking import plan_of\n"
+        "print(plan_of(MPI.COMM_WORLD, 'Barrier', 0))\n"
+    )
+    assert deployed(tmp_path, program, machine, "--quiet").stdout == "butterfly\n" * 2
+    assert "barrier@1|1=butterfly" in deployed(tmp_path, program, machine, "--dry-run").stdout
+    stored.write_text("barier=flat")
+    assert "did you mean 'barrier'?" in deployed(tmp_path, program, machine).stderr
+
+
 @pytest.mark.parametrize(
     ("named", "fault"),
     [

@@ -64,6 +64,7 @@ def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
         ["front-end", "front-end"],
         ["direct", "outwards"],
         ["outwards", "front-end"],
+        ["outwards", "outwards"],
         ["outwards", "outwards", "direct"],
         ["front-end", "outwards", "direct", "outwards"],
     ],

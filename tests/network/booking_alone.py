@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from runtime.peers.booking import AskerSettings, Demand, strategy_named
+from runtime.peers.booking import Demand, ReservationSettings, strategy_named
 from runtime.peers.credentials.credential import Credential
 from runtime.peers.errors import PeerError
 from runtime.peers.model import MemberRole
@@ -26,7 +26,7 @@ def main() -> None:
     """Book and hold; write a line for each round."""
     file, cache, places, rounds, held = sys.argv[1:]
     credential = Credential.read(Path(file), role=MemberRole.USER)
-    demand, settings = Demand(int(places), 1), AskerSettings(search=SEARCH)
+    demand, settings = Demand(int(places), 1), ReservationSettings(search=SEARCH)
     for _ in range(int(rounds)):
         lab = Lab(credential, Path(cache))
         told: dict[str, object] = {"begun": time.monotonic()}

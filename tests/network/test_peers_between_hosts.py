@@ -176,10 +176,10 @@ def test_a_lease_outlives_a_host_that_is_cut_off_for_no_longer_than_it_lasts(
     lab.start()
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     argv = [sys.executable, "-c", RESERVE, str(lab.alice), "10.77.1.1:7701"]
-    with lab.grid.popen("c1", argv, env=environment, stdout=subprocess.PIPE) as asker:
+    with lab.grid.popen("c1", argv, env=environment, stdout=subprocess.PIPE) as submission:
         eventually(lambda: [run["phase"] for run in lab.runs("c2")] == ["reserved"])
         lab.grid.cut("c1", "c2")
         eventually(lambda: lab.runs("c2") == [])
         lab.grid.heal("c1", "c2")
-        told, _ = asker.communicate(timeout=60)
+        told, _ = submission.communicate(timeout=60)
     assert told == "it has run out, and I was cut off\n"

@@ -30,7 +30,7 @@ from runtime.membership.rank_link import current
 
 link = current()
 assert link is not None
-doors = [door.fileno() for door in link.doors]
+listeners = [listener.fileno() for listener in link.listeners]
 told = sys.argv[1]
 
 from mpi4py import MPI
@@ -43,7 +43,7 @@ if comm.rank == 0:
         keys = [{{name: key.hex() for name, key in ring.items()}} for ring in rings]
         json.dump([known.name, *keys, known.certificate.decode()], file)
 comm.barrier()
-print("up", os.getpid(), *doors, flush=True)
+print("up", os.getpid(), *listeners, flush=True)
 rounds, wrong = 0, 0
 data = bytes(range(256)) * 400 + {MARKER!r}.encode() * 20
 while comm.bcast(rounds < 10 or not os.path.exists(told + "/end"), root=0):

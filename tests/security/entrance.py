@@ -21,8 +21,8 @@ from gcm.interfaces.future import Future
 from runtime.forwarding.forwarder import Forwarder
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
-from runtime.transport.listening import Door
-from runtime.transport.pyro import Guests, ServedObject
+from runtime.transport.listening import Listener
+from runtime.transport.pyro import ExposedObject, PyroServer
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
 from runtime.wire import Incoming, PeerConnections
@@ -36,7 +36,7 @@ def channel(reactor: Reactor, known: Credentials, patience: float) -> tuple[str,
     def admit(came: socket.socket, peer: str, received: bytes) -> None:
         Channel(reactor, SocketStream(came), peer, lambda _: None).open(received)
 
-    listener = Door(reactor, "127.0.0.1:0", known, admit, patience=patience)
+    listener = Listener(reactor, "127.0.0.1:0", known, admit, patience=patience)
     return listener.address, listener.close
 
 
@@ -54,13 +54,15 @@ def pyro(reactor: Reactor, known: Credentials, patience: float) -> tuple[str, Cl
     def refuse(came: socket.socket, peer: str, received: bytes) -> None:
         came.close()
 
-    guests = Guests(reactor, patience=patience)
-    guests.expose("book", ServedObject(["add"], serve))
-    listener = Door(reactor, "127.0.0.1:0", known, refuse, patience=patience, guests=guests.receive)
+    server = PyroServer(reactor, patience=patience)
+    server.objects.expose("book", ExposedObject(["add"], serve))
+    listener = Listener(
+        reactor, "127.0.0.1:0", known, refuse, patience=patience, untrusted=server.receive
+    )
 
     def close() -> None:
         listener.close()
-        guests.close()
+        server.close()
 
     return listener.address, close
 

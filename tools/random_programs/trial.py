@@ -43,11 +43,11 @@ def trial(program: Program, where: str, *, seconds: float = 30.0) -> list[str]:
 
 
 def _run(command: list[str], seconds: float) -> tuple[int, str]:
-    surroundings = {**environment(), "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
+    variables = {**environment(), "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
     with subprocess.Popen(
         command,
         cwd=ROOT,
-        env=surroundings,
+        env=variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

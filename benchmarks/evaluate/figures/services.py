@@ -83,7 +83,7 @@ def invocation(setting: Setting) -> Iterator[Sample]:
 FIGURES = (
     Figure(
         "round-trips", "Round trips that a peer at Nancy measures, and those of ICMP",
-        ("000 3.2 (table)", "001 4 (legend)", "002 5 (text)"),
+        ("000 table 3.2", "001 4 (legend)", "002 5 (text)"),
         "10.5 ms to Lyon to 17.1 ms to Sophia by ICMP; what peers measure should keep that order, "
         "but interleaves sites within 1.1 ms.",
         (
@@ -95,7 +95,7 @@ FIGURES = (
     ),
     Figure(
         "staging", "Seconds until all peers have 8 MiB, at 20 MB/s for each host",
-        ("000 3.2 (a scheme)",),
+        ("000 3.2",),
         "files come from the submitter or a web server; no figure is measured.",
         (
             Claim("8 peers: a tree ≤ 0.5 × one after the other", "tree", 0.5, "push", sizes=(8,)),

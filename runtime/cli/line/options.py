@@ -28,6 +28,7 @@ gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ..
        gcm-deploy [options] DESCRIPTOR [-- ARGUMENT ...]
        gcm-deploy doctor [DESCRIPTOR]
        gcm-deploy login HOST|DESCRIPTOR ...
+       gcm-deploy tune DESCRIPTOR
        gcm-deploy convert OLD-DESCRIPTOR
        gcm-deploy new [FILE]
        gcm-deploy ps|stacks|waits [PID ...]
@@ -48,6 +49,7 @@ Run an MPI program on several clusters as if they were one machine.
                                           a cluster on each host, reached over ssh
   gcm-deploy new                          ask four questions and write a descriptor
   gcm-deploy doctor laptop.xml            report what would not work, and how to fix it
+  gcm-deploy tune laptop.xml              measure which plans of collectives are fastest there
   gcm-deploy login ana@lyon               log in once where a host asks for a second factor
   gcm-deploy laptop.xml -- --steps 20     run what a descriptor describes
   gcm-deploy --dry-run laptop.xml         show what would be started, and start nothing
@@ -98,13 +100,18 @@ deploy_command = partial(CommandTable, wrong_usage=WRONG_USAGE)
 
 FIRST_WORDS = (
     "new", "doctor", "login", "completion", "ps", "stacks", "waits", "view", "compare", "convert",
-    "list", "attach", "logs", "stop", "web", "top",
+    "list", "attach", "logs", "stop", "web", "top", "tune",
 )  # fmt: skip
 """The commands that can be the first word."""
 
 FORMAT = Option(
     "--format", choices=[str(one) for one in Format], default=Format.TEXT,
     help="for people or for programs",
+)  # fmt: skip
+PLANS = Option(
+    "--plans", metavar="RULES", read=values.plans, default="",
+    help="plans of collectives over clusters by name, such as 'bcast=flat barrier=4-ary', or one "
+         "plan for all that have it: tree, flat, ...",
 )  # fmt: skip
 SETTINGS = Option(
     "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], read=setting,
@@ -266,6 +273,11 @@ WATCHING = OptionGroup(
         "never)",
     ),
     Option(
+        "--check", action="store_true",
+        help="look for faults of the program that MPI lets pass, such as collectives that do not "
+        "fit; the exit code is 208 if there are any",
+    ),
+    Option(
         "--summary", action="store_true",
         help="at the end show what ran where, how long and how it ended, and what was sent",
     ),
@@ -318,6 +330,7 @@ GCM_DEPLOY = deploy_command(
     _INSTEAD,
     WATCHING,
     DETACH,
+    PLANS,
     SETTINGS,
     VARIABLES,
     VERSION,
@@ -353,6 +366,7 @@ class Options:
     record: str
     report: str
     trace: str
+    check: bool
     web: bool
     write: str
     run_timeout: float | None = None
@@ -364,6 +378,7 @@ class Options:
     draw: str = ""
     colours: str = ""
     detach: str = ""
+    plans: str = ""
     spool: str = ""
     """The file in which a detached run is recorded; no option names it."""
 

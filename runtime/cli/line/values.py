@@ -25,6 +25,13 @@ def ranks(text: str) -> Emulation:
     return shape(text)
 
 
+def rounds(text: str) -> int:
+    """Return how often something is measured."""
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise ValueError(f"'{text}' is not a number of rounds")
+    return int(text)
+
+
 def each(text: str) -> int:
     """Return the number of ranks of each host."""
     return ranks(text).ranks
@@ -42,6 +49,13 @@ def shape(text: str) -> Emulation:
     from runtime.deployment.machine_argument import parse_emulation
 
     return parse_emulation(text)
+
+
+def plans(text: str) -> str:
+    """Return rules that choose plans, which are right."""
+    from runtime.collectives.rules import read_rules
+
+    return " ".join(map(str, read_rules(text)))
 
 
 def line(text: str) -> str:

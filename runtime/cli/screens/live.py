@@ -21,6 +21,7 @@ from runtime.views.progress_tree import (
     FAILED,
     LOST,
     PLANNED,
+    QUEUED,
     READY,
     RUNNING,
     STARTING,
@@ -33,6 +34,7 @@ from runtime.views.progress_tree import (
 _STYLES = {
     "title": "bold",
     PLANNED: "dim",
+    QUEUED: "blue",
     STARTING: "yellow",
     UP: "cyan",
     READY: "cyan",

@@ -1,4 +1,4 @@
-"""How the values of a descriptor become fields of records with the help of its surroundings.
+"""How the values of a descriptor become fields of records with the help of its context.
 
 Each is a `find` of a row: it gets the value, the element, and the `Reading`, reports what cannot
 be, and returns what a later check may go on with.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gcm.documents import CheckedElement
+from runtime.deployment.context import Reading
 from runtime.deployment.language.ssh_options import ssh_settings
 from runtime.deployment.model import NodeAddress, Position
-from runtime.deployment.surroundings import Reading
 
 
 def here(written: str, _entry: CheckedElement, reading: Reading) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
 from gcm.documents import TEXT, Attribute, ElementType, ValueFault, ValueKind, did_you_mean
+from runtime.collectives import fault_of_rules
 from runtime.deployment.hosts import (
     HostListError,
     NotAHostError,
@@ -16,7 +18,7 @@ from runtime.deployment.hosts import (
     measure_hosts,
     measure_names,
 )
-from runtime.machine_words import is_command, is_host, is_user, without_brackets
+from runtime.safe_names import is_command, is_host, is_user, without_brackets
 from runtime.shown_text import shown
 
 NAME_PATTERN = "[A-Za-z0-9_][A-Za-z0-9_.-]*"
@@ -34,6 +36,7 @@ _BATCH_WORD = re.compile(r"[A-Za-z0-9_.,:@+=&|*()\[\]-]+")
 _QUOTES = re.compile(r"""["'\\]""")
 _BLANKS = re.compile("[ \t\r\n]+")  # those of a shell; `str.split` knows more
 _NUMBER = re.compile(NUMBER_PATTERN)
+_CAPACITY = re.compile("max|[1-9][0-9]{0,8}")
 _DURATION = re.compile(DURATION_PATTERN)
 _SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
 
@@ -122,6 +125,12 @@ def _number_fault(attribute: Attribute, value: str, _: ElementType) -> ValueFaul
     return ValueFault("bad-number", f"is not a whole number from {attribute.least}{upper}")
 
 
+def _capacity_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
+    if _CAPACITY.fullmatch(value.strip()):
+        return None
+    return ValueFault("bad-number", "is neither a whole number from 1 nor max")
+
+
 def _duration_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
     if _DURATION.fullmatch(value.strip()):
         return None
@@ -169,15 +178,31 @@ def list_size(kind: ValueKind, value: str) -> int:
     return measure_hosts(value) if kind is HOSTS else measure_names(value)[0]
 
 
+def _plans_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
+    why = fault_of_rules(value)
+    return ValueFault("bad-plans", f"has a wrong rule: {why}") if why else None
+
+
 NAME = ValueKind("name", fault=_name_fault, pattern=NAME_PATTERN)
 NUMBER = ValueKind(
     "number", lambda text: int(text) if text else None, _number_fault, pattern=NUMBER_PATTERN
 )
+CAPACITY = ValueKind(
+    "number or `max`",
+    lambda text: math.inf if text.strip() == "max" else int(text or 0),
+    _capacity_fault,
+    pattern=_CAPACITY.pattern,
+)
+"""How many nodes; `max` is as many as there are, 0 stands where nothing is written."""
+
 CHOICE = ValueKind("choice", fault=_choice_fault)
 DURATION = ValueKind("duration", _seconds, _duration_fault, pattern=DURATION_PATTERN)
 
 WORDS = ValueKind("words", split_words, _words_fault)
 """A command line: words separated by blanks, quoted as in a shell."""
+
+PLANS = ValueKind("plans", fault=_plans_fault)
+"""Rules that choose plans of collectives; see `runtime.collectives.rules`."""
 
 WALLTIME = ValueKind("walltime", _walltime, _walltime_fault)
 """How long a job may run: a duration, or hours, minutes and seconds as batch systems have them."""

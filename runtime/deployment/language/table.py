@@ -14,6 +14,7 @@ from runtime.deployment.language.converters import (
     ssh_options,
 )
 from runtime.deployment.language.kinds import (
+    CAPACITY,
     CHOICE,
     COMMAND,
     DURATION,
@@ -22,6 +23,7 @@ from runtime.deployment.language.kinds import (
     LIST,
     NAME,
     NUMBER,
+    PLANS,
     RAW,
     USER,
     WALLTIME,
@@ -43,6 +45,7 @@ from runtime.deployment.model import (
     Mpi,
     NamedClass,
     NamedLauncher,
+    NodeProvider,
     PeersRequest,
     PlacedAssembly,
     ProcessKind,
@@ -68,6 +71,12 @@ _DEPLOYMENT = ElementType(
             "When a rank that stays in an MPI call tells what it waits for; `--explain-waits` "
             "wins.",
             default="30s",
+        ),
+        Attribute(
+            "plans",
+            PLANS,
+            "Plans of collectives over clusters by name, such as `bcast=flat barrier=4-ary`; those "
+            "of `--plans` win.",
         ),
         Attribute(
             "run-timeout",
@@ -239,9 +248,14 @@ _VIRTUAL_NODE = ElementType(
         Attribute(
             "nodes",
             LIST,
-            "`site/cluster/node` paths with ranges; `site/cluster` means all its nodes.",
-            required=True,
+            "`site/cluster/node` paths with ranges; `site`, `site/cluster` mean all their nodes.",
             find=nodes,
+        ),
+        Attribute(
+            "capacity",
+            CAPACITY,
+            "How many nodes it has for itself; several `max` share what is left. Without it all, "
+            "which others may have too.",
         ),
         Attribute(
             "cardinality",
@@ -253,7 +267,18 @@ _VIRTUAL_NODE = ElementType(
             to="single".__eq__,
         ),
     ),
+    (ChildRule("provider", field="providers"),),
     record=VirtualNode,
+)
+
+_PROVIDER = ElementType(
+    "provider",
+    "Nodes of which a virtual node has so many, as part of its `capacity`.",
+    (
+        Attribute("nodes", LIST, "Which nodes, as above.", required=True, find=nodes),
+        Attribute("capacity", NUMBER, "How many.", required=True, least=1, to=lambda one: one or 1),
+    ),
+    record=NodeProvider,
 )
 
 _PROCESS = ElementType(
@@ -842,6 +867,7 @@ _ELEMENTS = (
     _NODES,
     _ASSEMBLY,
     _VIRTUAL_NODE,
+    _PROVIDER,
     _PROCESS,
     _SEQUENCE,
     _REFERENCE,

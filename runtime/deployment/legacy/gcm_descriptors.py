@@ -87,19 +87,21 @@ def _proactive(node: XmlNode, conversion: Conversion) -> Iterator[Element]:
     for one in each(node, "configuration"):
         conversion.lose(one, "the configuration of Java is left out")
     for one in each(node, "virtualNode"):
-        nodes = []
+        nodes, own = [], []
         for provider in each(one, "nodeProvider"):
-            nodes.append(provider.attributes.get("refid", ""))
-            if (count := provider.attributes.get("capacity", "max")) != "max":
-                conversion.lose(
-                    provider, f"capacity {count} of this provider: it gives all its nodes"
-                )
-        count = one.attributes.get("capacity", "max")
-        if count != "max":
-            what = f"capacity {count}: list so many nodes in <virtual-node nodes='...'/>"
-            conversion.lose(one, what)
+            name, count = (provider.attributes.get(key, "") for key in ("refid", "capacity"))
+            if count in ("", "max"):
+                nodes.append(name)
+            else:
+                own.append(Element("provider", {"nodes": name, "capacity": count}))
         yield Element(
-            "virtual-node", {"name": one.attributes.get("id", ""), "nodes": ",".join(nodes)}
+            "virtual-node",
+            {
+                "name": one.attributes.get("id", ""),
+                "nodes": ",".join(nodes),
+                "capacity": one.attributes.get("capacity", "max" if nodes else ""),
+            },
+            own,
         )
 
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from runtime.allocations import batch_system
+from runtime.allocations import batch_system, can_reserve
 from runtime.deployment.model import DeployedCluster, Variable
 from runtime.deployment.planning.opening import HERE, levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
@@ -64,6 +64,7 @@ def plan_as_dict(plan: DeploymentPlan) -> dict[str, object]:
             }
             for one in deployment.named_classes
         ],
+        "plans": deployment.plans,
         "virtual_nodes": {
             one.name: list(map(deployment.path_of, one.nodes)) for one in deployment.virtual_nodes
         },
@@ -127,6 +128,11 @@ def _summary(plan: DeploymentPlan) -> list[str]:
     lines = [f"deployment {deployment.name}: {counts}", f"starts in {plan.depth} waves"]
     queued = [one for one in clusters if one.batch is not None and not one.batch.job]
     if len(queued) > 1:
+        requests = [one.batch for one in queued if one.batch is not None]
+        if can_reserve(requests):
+            lines.append(
+                "reserves nodes from a common start on, the earliest that all queues take; else"
+            )
         lines.append(
             "begins when all queues have granted nodes; until then they wait, at most"
             f" {', '.join(f'{_idle(one):g} s in {one.path}' for one in queued)},"
@@ -143,6 +149,8 @@ def _machine(plan: DeploymentPlan) -> Iterator[str]:
     site, cluster = plan.grid_front_end
     yield f"grid (led by the front-end of {site}:{cluster})"
     yield from _named_classes(plan, (), "  ")
+    if plan.deployment.plans:
+        yield f"  plans of collectives: {plan.deployment.plans}"
     for number, found in enumerate(plan.deployment.sites):
         leader = plan.site_front_end(number)
         yield f"  site {number} {found.name} (led by the front-end of {leader[0]}:{leader[1]})"

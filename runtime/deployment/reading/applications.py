@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from gcm.documents import CheckedElement, Severity, did_you_mean
+from runtime.deployment.capacities import GREEDY, Claim, shared
+from runtime.deployment.context import Reading, distinct
 from runtime.deployment.environment import travelling
 from runtime.deployment.model import (
     Application,
@@ -15,7 +20,6 @@ from runtime.deployment.model import (
     VirtualNode,
 )
 from runtime.deployment.reading.program import read_arguments, read_environment, read_program
-from runtime.deployment.surroundings import Reading, distinct
 from runtime.web_address import is_web_address
 
 _RECOVERIES = ("shrink", "blank", "rebuild")
@@ -52,7 +56,7 @@ def _application(entry: CheckedElement, alone: bool, reading: Reading) -> Applic
         environment=read_environment(entry, reading),
         comm_world=_comm_world(entry, kind, reading),
         staged=entry["stage"] and not is_web_address(entry["script"]),
-        travelling=travelling(reading.surroundings.environment),
+        travelling=travelling(reading.context.environment),
         failures=_failures(entry, kind, reading),
         recovery_messages=_recovery_messages(entry, reading),
         **placed,
@@ -116,7 +120,8 @@ def read_virtual_nodes(
     root: CheckedElement, assembly: PlacedAssembly | None, reading: Reading
 ) -> tuple[VirtualNode, ...]:
     """Return the mapping of virtual nodes, compared with those that the assembly uses."""
-    found = [_virtual_node(entry, reading) for entry in root.each("virtual-node")]
+    written = [_virtual_node(entry, reading) for entry in root.each("virtual-node")]
+    found = [_checked_size(one, reading) for one in _with_shares(written, reading)]
     distinct(
         reading,
         "a mapping of virtual node",
@@ -127,11 +132,9 @@ def read_virtual_nodes(
         for one in found:
             _warn_unused(one, "there is no <assembly> that could use it", reading)
         return tuple(found)
-    if reading.surroundings.virtual_nodes is None or not assembly.file:
+    if reading.context.virtual_nodes is None or not assembly.file:
         return tuple(found)
-    used = reading.surroundings.virtual_nodes(
-        assembly.file, assembly.arguments, reading.diagnostics
-    )
+    used = reading.context.virtual_nodes(assembly.file, assembly.arguments, reading.diagnostics)
     if used is not None:
         _compare(assembly, list(dict.fromkeys(used)), found, reading)
     return tuple(found)
@@ -139,6 +142,54 @@ def read_virtual_nodes(
 
 def _virtual_node(entry: CheckedElement, reading: Reading) -> VirtualNode:
     found: VirtualNode = entry.record(reading)
+    if not entry.has("nodes") and not found.providers and not entry.incomplete:
+        reading.fault(
+            "missing-attribute",
+            "<virtual-node> needs the attribute 'nodes', or a <provider>",
+            found.location,
+        )
+    return found
+
+
+def _with_shares(written: list[VirtualNode], reading: Reading) -> Iterator[VirtualNode]:
+    """Yield virtual nodes with their own nodes in place of all that they may have."""
+    claims = [_claims(one, reading) for one in written]
+    shares = iter(shared([*chain.from_iterable(claims)]))
+    for one, wanted in zip(written, claims, strict=True):
+        given = [next(shares) for _ in wanted]
+        least = sum(int(claim.count) for claim in wanted if claim.count != GREEDY) or 1
+        missing = any(
+            len(nodes) < claim.count != GREEDY for claim, nodes in zip(wanted, given, strict=True)
+        )
+        nodes = tuple(chain.from_iterable(given))
+        if all(claim.nodes for claim in wanted) and (missing or (wanted and not nodes)):
+            reading.fault(
+                "too-few-nodes",
+                f"virtual node '{one.name}' gets {len(nodes)} nodes for itself, and needs {least}",
+                one.location,
+                hint="list more nodes or a smaller capacity; others have the rest of those listed",
+            )
+        yield replace(one, nodes=nodes) if wanted else one
+
+
+def _claims(one: VirtualNode, reading: Reading) -> list[Claim]:
+    """Return what a virtual node wants for itself; nothing if it shares its nodes with others."""
+    claims = [Claim(provider.nodes, provider.capacity) for provider in one.providers]
+    provided = sum(provider.capacity for provider in one.providers)
+    rest = one.capacity - provided if one.capacity else GREEDY
+    if rest < 0 or (0 < rest < GREEDY and claims and not one.nodes):
+        reading.fault(
+            "bad-capacity",
+            f"virtual node '{one.name}' has a capacity of {one.capacity}, and {provided} of its"
+            " providers",
+            one.location,
+        )
+    if one.nodes and rest > 0 and (one.capacity or claims):
+        claims.append(Claim(one.nodes, rest))
+    return claims
+
+
+def _checked_size(found: VirtualNode, reading: Reading) -> VirtualNode:
     if found.single and len(found.nodes) > 1:
         reading.fault(
             "too-many-nodes",

@@ -9,6 +9,7 @@ from dataclasses import replace
 from gcm.documents import CheckedElement
 from gcm.records import dataclass
 from runtime.allocations import JobRequest
+from runtime.deployment.context import Reading, distinct
 from runtime.deployment.extent import MachineAmount
 from runtime.deployment.language.kinds import NAME_PATTERN
 from runtime.deployment.model import (
@@ -22,7 +23,6 @@ from runtime.deployment.model import (
     SshHop,
 )
 from runtime.deployment.reading.spares import WrittenNode, read_spares
-from runtime.deployment.surroundings import Reading, distinct
 from runtime.topology import Node, Reachability
 
 _NAME = re.compile(NAME_PATTERN)
@@ -99,7 +99,7 @@ def _launcher(
             named.location,
             hint="leave one of them out; a launcher can use ssh itself",
         )
-    launcher: NamedLauncher = named.record(reading, folder=reading.surroundings.folder)
+    launcher: NamedLauncher = named.record(reading, folder=reading.context.folder)
     return launcher
 
 
@@ -153,7 +153,7 @@ def _granted(
 def _front_end(entry: CheckedElement | None, host: str, reading: Reading) -> FrontEnd:
     """Return the front-end on a host, or on this machine where that is empty."""
     address = host or LOCAL_ADDRESS
-    python = "python3" if host else reading.surroundings.python
+    python = "python3" if host else reading.context.python
     if entry is None:
         return FrontEnd(address, python=python)
     front_end: FrontEnd = entry.record(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from gcm.documents import CheckedElement, did_you_mean
+from runtime.deployment.context import Reading, distinct
 from runtime.deployment.extent import MachineAmount
 from runtime.deployment.machine_argument import parse_wan
 from runtime.deployment.model import (
@@ -22,7 +23,6 @@ from runtime.deployment.model import (
     SshHop,
 )
 from runtime.deployment.reading.cluster import Above, read_cluster, read_mpi, spread
-from runtime.deployment.surroundings import Reading, distinct
 from runtime.health import DetectorProtocol, UnfitDetector, fitted
 from runtime.routing import without_way
 from runtime.shown_text import listed
@@ -83,7 +83,7 @@ def _emulated(_root: CheckedElement, entry: CheckedElement, reading: Reading) ->
         return (), 0
     placed = spread(ranks, [None] * count)
     nodes = tuple(Node(f"node{number}", "localhost", held) for number, held in enumerate(placed))
-    front_end = FrontEnd(LOCAL_ADDRESS, python=reading.surroundings.python)
+    front_end = FrontEnd(LOCAL_ADDRESS, python=reading.context.python)
     wan = _wan(entry, reading) if entry["wan"] else None
     one_site = [(f"cluster{number}", front_end, nodes) for number in range(clusters)]
     found = _direct(entry, [one_site] * sites)
@@ -100,7 +100,7 @@ def _booked(root: CheckedElement, entry: CheckedElement, reading: Reading) -> Si
     ranks = entry["ranks"]
     replicas = max((one["replicas"] for one in root.each("application")), default=1)
     stand_ins = [BookedPeer(f"{NOT_BOOKED}-{number}", "", ranks) for number in range(replicas)]
-    booked = reading.surroundings.booked or [stand_ins]
+    booked = reading.context.booked or [stand_ins]
     if not reading.extent.grow(MachineAmount.RANKS, ranks * replicas, entry.location):
         return (), 0
     sites = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gcm.documents import CheckedElement, Location, Severity
+from runtime.deployment.context import Reading
 from runtime.deployment.model import Application, CommWorld, Deployment, NamedClass, ProgramKind
-from runtime.deployment.surroundings import Reading
 
 INTERCEPTOR = "interceptor"
 PLAN_CHOICE = "plan-choice"
@@ -50,7 +50,7 @@ def check_named_classes(deployment: Deployment, reading: Reading) -> None:
     launchers = [one.launcher for one in deployment.clusters() if one.launcher is not None]
     named = [NamedClass(one.name, (), one.location, _LAUNCHER) for one in launchers]
     reported: set[tuple[str, Location]] = set()
-    _find(named, reading.surroundings.folder, reported, reading)
+    _find(named, reading.context.folder, reported, reading)
     codes = [one for one in deployment.applications if one.comm_world is CommWorld.GRID]
     for one in deployment.named_classes:
         if why := _useless(one, codes):
@@ -69,7 +69,7 @@ def _find(
     named: Sequence[NamedClass], search: str, reported: set[tuple[str, Location]], reading: Reading
 ) -> None:
     """Report classes that cannot be used where they are looked for, each fault once."""
-    look = reading.surroundings.named_classes
+    look = reading.context.named_classes
     if look is None or not named:
         return
     faults = look(search, tuple((one.role, one.name) for one in named))
@@ -80,7 +80,7 @@ def _find(
                 "bad-class",
                 f"{one.role} '{one.name}' cannot be used: {fault}",
                 one.location,
-                hint=f"it was looked for in {search} and where {reading.surroundings.python} "
+                hint=f"it was looked for in {search} and where {reading.context.python} "
                 "finds its modules",
             )
 

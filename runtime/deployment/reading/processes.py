@@ -7,10 +7,10 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from gcm.documents import CheckedElement, Location, did_you_mean
+from runtime.deployment.context import Reading, distinct
 from runtime.deployment.extent import MachineAmount
 from runtime.deployment.model import ASSEMBLY, Application, HelperProcess, ProcessKind
 from runtime.deployment.reading.program import read_arguments, read_environment
-from runtime.deployment.surroundings import Reading, distinct
 
 
 def read_processes(root: CheckedElement, reading: Reading) -> tuple[HelperProcess, ...]:
@@ -39,7 +39,7 @@ def _folder(entry: CheckedElement, reading: Reading) -> str:
     written: str = entry["folder"]
     if entry["kind"] is not ProcessKind.LOCAL or entry.has("on"):
         return written
-    return reading.path(written) or reading.surroundings.folder
+    return reading.path(written) or reading.context.folder
 
 
 def _check_attributes(entry: CheckedElement, kind: ProcessKind, reading: Reading) -> None:

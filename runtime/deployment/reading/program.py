@@ -5,10 +5,10 @@ from __future__ import annotations
 import posixpath
 
 from gcm.documents import CheckedElement, Severity
+from runtime.deployment.context import Reading, distinct
 from runtime.deployment.environment import is_name, is_pattern, matching
 from runtime.deployment.model import Deployment, ProgramKind
 from runtime.deployment.planning.workplace import workplace_of
-from runtime.deployment.surroundings import Reading, distinct
 from runtime.web_address import WebAddress, is_web_address
 
 
@@ -61,11 +61,11 @@ def _written(entry: CheckedElement, name: str, reading: Reading) -> tuple[Progra
 def _folder(entry: CheckedElement, name: str, path: str, reading: Reading) -> str:
     """Return the program folder; `path` is the program's file, empty if it is none."""
     if not entry["folder"]:
-        return posixpath.dirname(path) if path else reading.surroundings.folder
+        return posixpath.dirname(path) if path else reading.context.folder
     folder = reading.path(entry["folder"])
     if not entry["stage"]:
         return folder
-    exists = reading.surroundings.exists
+    exists = reading.context.exists
     reading.existing(entry["folder"], f"the program folder of application '{name}'", entry.location)
     if exists(folder) and not exists(posixpath.join(folder, ".")):
         reading.fault(
@@ -80,9 +80,9 @@ def _folder(entry: CheckedElement, name: str, path: str, reading: Reading) -> st
 def _find_module(module: str, folder: str, entry: CheckedElement, reading: Reading) -> None:
     """Report a module that is neither in the program folder nor installed."""
     base = posixpath.join(folder, *module.split("."))
-    if any(reading.surroundings.exists(one) for one in (f"{base}.py", f"{base}/__main__.py")):
+    if any(reading.context.exists(one) for one in (f"{base}.py", f"{base}/__main__.py")):
         return
-    if reading.surroundings.is_installed(module):
+    if reading.context.is_installed(module):
         return
     reading.fault(
         "no-such-module",
@@ -157,7 +157,7 @@ def read_environment(entry: CheckedElement, reading: Reading) -> dict[str, str]:
 def _callers(entry: CheckedElement, reading: Reading) -> dict[str, str]:
     """Return the caller's values for an <environment> element that has none of its own."""
     name = entry["name"]
-    found = matching(name, reading.surroundings.environment)
+    found = matching(name, reading.context.environment)
     if not found:
         none = f"none is like '{name}'" if is_pattern(name) else f"there is no '{name}'"
         reading.fault(

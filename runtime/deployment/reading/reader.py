@@ -7,6 +7,7 @@ import posixpath
 from dataclasses import replace
 
 from gcm.documents import CheckedElement, Diagnostics, Limits, Severity, read_document
+from runtime.deployment.context import DescriptorContext, Places, Reading
 from runtime.deployment.extent import Extent
 from runtime.deployment.model import Application, DeployedSite, Deployment, Encryption, Position
 from runtime.deployment.reading.applications import read_applications, read_virtual_nodes
@@ -19,7 +20,6 @@ from runtime.deployment.reading.replicas import check_replicas
 from runtime.deployment.reading.spares import check_spares
 from runtime.deployment.reading.structure import check_structure
 from runtime.deployment.reading.transfers import check_results, read_transfers
-from runtime.deployment.surroundings import DescriptorContext, Places, Reading
 from runtime.deployment.variables import Variables, declare_variables
 
 
@@ -88,7 +88,7 @@ def _deployment(
     deployment: Deployment = entry.record(
         reading,
         name=entry["name"] or stem,
-        folder=reading.surroundings.folder,
+        folder=reading.context.folder,
         sites=_assigned(sites, applications, assembly is not None, reading),
         leader=leader,
         applications=applications,
@@ -98,7 +98,7 @@ def _deployment(
         virtual_nodes=read_virtual_nodes(entry, assembly, reading),
         transfers=read_transfers(entry, reading),
         variables=variables.all(),
-        umask=reading.surroundings.umask,
+        umask=reading.context.umask,
         encryption=grid["encryption"] if grid is not None else Encryption.TLS,
         detection=read_detection(entry, sites, reading),
         named_classes=read_named_classes(entry, reading),

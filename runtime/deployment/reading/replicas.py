@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from runtime.deployment.context import Reading
 from runtime.deployment.model import Application, CommWorld, Deployment, FailureMode
-from runtime.deployment.surroundings import Reading
 from runtime.replicas import TooFewHosts
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from gcm.documents import Location
 from gcm.records import dataclass
+from runtime.deployment.context import Reading
 from runtime.deployment.model import THIS_MACHINE, Deployment, FailureMode, SpareHost
-from runtime.deployment.surroundings import Reading
 from runtime.topology import Node
 
 

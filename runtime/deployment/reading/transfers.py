@@ -7,12 +7,12 @@ import re
 from dataclasses import replace
 
 from gcm.documents import CheckedElement, Location
+from runtime.deployment.context import Reading
 from runtime.deployment.language.converters import clusters
 from runtime.deployment.model import Deployment, Direction, FileTransfer, Position
 from runtime.deployment.patterns import picking
 from runtime.deployment.planning.closing import closing_steps
 from runtime.deployment.planning.steps import EVERYTHING, REST
-from runtime.deployment.surroundings import Reading
 from runtime.web_address import WebAddress, is_web_address
 
 _WORK = "the work folder"
@@ -138,7 +138,7 @@ def check_results(deployment: Deployment, reading: Reading) -> None:
             location = located.get((move.source, move.every))
             if location is None:  # nothing was written of it: everything comes home
                 location = deployment.cluster(_position(step.name)).location
-            why = reading.surroundings.cannot_hold(move.destination)
+            why = reading.context.cannot_hold(move.destination)
             if why and why not in told:
                 told.add(why)
                 reading.fault("no-place-for-results", f"results cannot come home: {why}", location)

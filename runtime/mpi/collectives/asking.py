@@ -25,4 +25,4 @@ def plan_of(comm: MPI.Comm, operation: str, size: int | None = None) -> str:
         )
     if members is None:
         return "native"
-    return state_of(members).chosen(operation, size)
+    return str(state_of(members).chosen(operation, size))

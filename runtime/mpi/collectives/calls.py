@@ -13,19 +13,19 @@ from typing import Any, TypeAlias
 
 from mpi4py import MPI
 
-from runtime.later import Later
+from runtime.lazy_import import LazyModule
 from runtime.mpi.collectives.reductions import Average
 from runtime.mpi.values.handles import named_like
 
 _Call: TypeAlias = "Callable[..., Any]"
 
-_state: Any = Later("runtime.mpi.collectives.state")
-_averaged: Any = Later("runtime.mpi.collectives.averaged")
-_with_losses: Any = Later("runtime.mpi.collectives.with_losses")
-_plans: Any = Later("runtime.mpi.collectives.plans")
-_reductions: Any = Later("runtime.mpi.collectives.reduction_plans")
-_neighbours: Any = Later("runtime.mpi.collectives.neighbour_plans")
-_objects: Any = Later("runtime.mpi.collectives.object_plans")
+_state: Any = LazyModule("runtime.mpi.collectives.state")
+_averaged: Any = LazyModule("runtime.mpi.collectives.averaged")
+_with_losses: Any = LazyModule("runtime.mpi.collectives.with_losses")
+_plans: Any = LazyModule("runtime.mpi.collectives.plans")
+_reductions: Any = LazyModule("runtime.mpi.collectives.reduction_plans")
+_neighbours: Any = LazyModule("runtime.mpi.collectives.neighbour_plans")
+_objects: Any = LazyModule("runtime.mpi.collectives.object_plans")
 
 
 class Collectives(MPI.Comm):

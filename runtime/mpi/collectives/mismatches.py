@@ -37,7 +37,7 @@ KINDS = (
 unusual plan is a kind of its own, so that ranks with different plans notice.
 """
 
-_PLAN = re.compile(r" by \w+")
+_PLAN = re.compile(r" by [\w-]+")
 _SIZE = re.compile(r" with \d+ bytes| \(little data\)")
 
 _NUMBER_OF = {name: number for number, name in enumerate(KINDS)}

@@ -25,11 +25,25 @@ from runtime.collectives.brief import (
     spread_by_root,
 )
 from runtime.collectives.broadcast import bcast as bcast_data
-from runtime.collectives.choice import PLANS, SHORT, kind_of
+from runtime.collectives.choice import (
+    BUTTERFLY,
+    FOUR_ARY,
+    PLANS,
+    ROTATION,
+    SHORT,
+    Choice,
+    kind_of,
+)
 from runtime.collectives.exchanging import alltoall as alltoall_blocks
 from runtime.collectives.gathering import gather as gather_blocks
 from runtime.collectives.gathering import scatter as scatter_blocks
 from runtime.collectives.neighbours import exchange
+from runtime.collectives.ranks_only import (
+    butterfly_barrier,
+    four_ary_barrier,
+    rotation_allgather,
+    rotation_alltoall,
+)
 from runtime.mpi.collectives.memory import (
     BlockLanding,
     copied,
@@ -48,7 +62,7 @@ from runtime.mpi.values.specs import EMPTY, Spec, read_vector_w
 
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
-    from runtime.collectives.brief import MemberTree, Say, TalkOf
+    from runtime.collectives.brief import MemberTree, Say
     from runtime.collectives.port import Data, Steps
     from runtime.mpi.collectives.port import NativePort
 
@@ -57,8 +71,14 @@ def barrier(call: CollectiveCall) -> CollectivePlan[None]:
     """Plan a barrier."""
     if call.is_inter:
         return CollectivePlan("Barrier", lambda port: barrier_between(call.state.sides, port))
-    brief = met if call.chosen("Barrier", 0) == SHORT else None
-    return CollectivePlan("Barrier", lambda port: meet(call.layout, port), brief=brief)
+    way = call.chosen("Barrier", 0).plan
+    if way == SHORT:
+        return CollectivePlan("Barrier", lambda port: meet(call.layout, port), brief=met)
+    algorithm, layout = _BARRIERS.get(way, meet), call.layout_of(way)
+    return CollectivePlan(kind_of("Barrier", way), lambda port: algorithm(layout, port))
+
+
+_BARRIERS = {FOUR_ARY: four_ary_barrier, BUTTERFLY: butterfly_barrier}
 
 
 def root_there(root: int) -> int | None:
@@ -84,7 +104,7 @@ def bcast(call: CollectiveCall, buf: Any, root: int = 0) -> CollectivePlan[None]
         if call.is_inter:
             yield from bcast_between(call.state.sides, port, data, root_there(root))
         else:
-            yield from bcast_data(call.layout, port, data, root, plan=way)
+            yield from bcast_data(call.layout, port, data, root, way.segment, plan=way.plan)
         if view is None:
             spec.unpack(data)
 
@@ -96,9 +116,9 @@ def bcast(call: CollectiveCall, buf: Any, root: int = 0) -> CollectivePlan[None]
         if not sending:
             spec.unpack(found)
 
-    brief = briefly if way == SHORT else None
+    brief = briefly if way.plan == SHORT else None
     return CollectivePlan(
-        kind_of("Bcast", way),
+        kind_of("Bcast", way.plan),
         steps,
         root=call.common(root),
         brief=brief,
@@ -125,6 +145,8 @@ def gather(
         sent = read(sendbuf, readonly=True)
     if sent and parts and not call.is_inter and is_aliased(sent, parts[root]):
         return call.refused(MPI.ERR_BUFFER)
+    block_size = None if vector else _size_of_block(call, sent, parts)
+    way = way_of(call, name, block_size).plan
 
     def steps(port: NativePort) -> Steps[None]:
         mine = None if sent is None else sent.pack()
@@ -137,7 +159,8 @@ def gather(
         else:
             size = None if vector or mine is None else len(mine)
             own = mine if mine is None or into is None else fitted(mine, into.sizes[root])
-            fits = yield from gather_blocks(call.layout, port, own, into, root, size=size)
+            layout = call.layout_of(way)
+            fits = yield from gather_blocks(layout, port, own, into, root, size=size)
             if not fits or (mine and own and len(mine) > len(own)):
                 raise MPI.Exception(MPI.ERR_TRUNCATE)
         if landing is not None:
@@ -150,9 +173,13 @@ def gather(
             if parts is not None and (which != root or sent is not None):
                 parts[which].unpack(data)
 
-    size = None if vector else _size_of_block(call, sent, parts)
-    plan = CollectivePlan(name, steps, root=call.common(root), size=size)
-    return perhaps_brief(call, plan, briefly)
+    return CollectivePlan(
+        kind_of(name, way),
+        steps,
+        root=call.common(root),
+        brief=briefly if way == SHORT else None,
+        size=block_size,
+    )
 
 
 @planned("Scatter", vector="Scatterv")
@@ -173,6 +200,8 @@ def scatter(
         received = read(recvbuf, readonly=False)
     if received and parts and not call.is_inter and is_aliased(parts[root], received):
         return call.refused(MPI.ERR_BUFFER)
+    block_size = None if vector else _size_of_block(call, received, parts)
+    way = way_of(call, name, block_size).plan
 
     def steps(port: NativePort) -> Steps[None]:
         blocks = None if parts is None else outgoing(parts)
@@ -185,7 +214,8 @@ def scatter(
             yield from scatter_between(call.state.sides, port, blocks, data, there)
         else:
             size = None if vector or mine is None else len(mine)
-            yield from scatter_blocks(call.layout, port, blocks, mine, root, size=size)
+            layout = call.layout_of(way)
+            yield from scatter_blocks(layout, port, blocks, mine, root, size=size)
         if received is not None and view is None and room is not None:
             received.unpack(room)
 
@@ -196,9 +226,14 @@ def scatter(
             each = len(found) // call.size
             received.unpack(found[call.rank * each : (call.rank + 1) * each])
 
-    size = None if vector else _size_of_block(call, received, parts)
-    plan = CollectivePlan(name, steps, root=call.common(root), size=size, spreads=True)
-    return perhaps_brief(call, plan, briefly)
+    return CollectivePlan(
+        kind_of(name, way),
+        steps,
+        root=call.common(root),
+        brief=briefly if way == SHORT else None,
+        size=block_size,
+        spreads=True,
+    )
 
 
 def _size_of_block(call: CollectiveCall, own: Spec | None, parts: list[Spec] | None) -> int | None:
@@ -231,6 +266,9 @@ def allgather(
     sent = None if in_place else read(sendbuf, readonly=True)
     if sent and not call.is_inter and is_aliased(sent, parts[call.rank]):
         return call.refused(MPI.ERR_BUFFER)
+    name = "Allgatherv" if vector else "Allgather"
+    size = None if vector else _size_of_block(call, sent, parts)
+    way = way_of(call, name, size)
 
     def steps(port: NativePort) -> Steps[None]:
         landing = BlockLanding.of(parts)
@@ -244,14 +282,13 @@ def allgather(
         if mine is None and landing.parts is not None:
             mine = parts[call.rank].pack()
         own = None if mine is None else fitted(mine, landing.blocks.sizes[call.rank])
-        yield from allgather_blocks(call.layout, port, own, landing.blocks)
+        if way.plan == ROTATION:
+            yield from rotation_allgather(call.layout, port, own, landing.blocks)
+        else:
+            yield from allgather_blocks(call.layout, port, own, landing.blocks, way.segment)
         if mine and own is not None and len(mine) > len(own):
             raise MPI.Exception(MPI.ERR_TRUNCATE)  # not earlier: the others wait for this block
         landing.unpack(but=call.rank if in_place else -1)
-
-    if vector:
-        return CollectivePlan("Allgatherv", steps)
-    size = _size_of_block(call, sent, parts)
 
     def briefly(tree: MemberTree, say: Say) -> Generator[Sequence[int], list[Data], None]:
         block = (parts[call.rank] if sent is None else sent).pack()
@@ -259,7 +296,8 @@ def allgather(
             if which != call.rank or sent is not None:
                 parts[which].unpack(data)
 
-    return perhaps_brief(call, CollectivePlan("Allgather", steps, size=size), briefly)
+    brief = briefly if way.plan == SHORT else None
+    return CollectivePlan(kind_of(name, way.plan), steps, brief=brief, size=size)
 
 
 @planned("Alltoall", vector="Alltoallv")
@@ -288,12 +326,17 @@ def alltoallw(call: CollectiveCall, sendbuf: Any, recvbuf: Any) -> CollectivePla
 def _alltoall(
     call: CollectiveCall, name: str, sent: list[Spec] | None, parts: list[Spec], size: int | None
 ) -> CollectivePlan[None]:
+    common = call.common_size(size)
+    way = way_of(call, name, common).plan
+
     def steps(port: NativePort) -> Steps[None]:
         landing = BlockLanding.of(parts)
         blocks = copied(parts) if sent is None else outgoing(sent)
         if call.is_inter:
             there = call.state.sides.theirs
             yield from exchange(port, _by_rank(blocks, there), _by_rank(landing.blocks, there))
+        elif way == ROTATION:
+            yield from rotation_alltoall(call.layout, port, blocks, landing.blocks)
         else:
             yield from alltoall_blocks(call.layout, port, blocks, landing.blocks, size)
         landing.unpack()
@@ -306,22 +349,17 @@ def _alltoall(
         landing.blocks.fill(memoryview((yield from exchanged(tree, say, b"".join(blocks)))))
         landing.unpack()
 
-    return perhaps_brief(call, CollectivePlan(name, steps, size=call.common_size(size)), briefly)
+    brief = briefly if way == SHORT else None
+    return CollectivePlan(kind_of(name, way), steps, brief=brief, size=common)
 
 
-def perhaps_brief(
-    call: CollectiveCall,
-    plan: CollectivePlan[None],
-    briefly: TalkOf,
-    *,
-    may_be_short: bool = True,
-) -> CollectivePlan[None]:
-    """Let a plan take the brief algorithm if it is the one to use for its size."""
-    name, size = plan.name, plan.size
-    if name in PLANS and size is not None:
-        is_short = call.chosen(name, size, may_be_short=may_be_short) == SHORT
-        plan.brief = briefly if is_short else None
-    return plan
+def way_of(
+    call: CollectiveCall, name: str, size: int | None, *, may_be_short: bool = True
+) -> Choice:
+    """Return the plan of an operation; one without a name if there is nothing to choose."""
+    if name not in PLANS or size is None:
+        return Choice("")
+    return call.chosen(name, size, may_be_short=may_be_short)
 
 
 def _by_rank(blocks: Blocks, ranks: tuple[int, ...]) -> list[tuple[int, memoryview]]:

@@ -16,7 +16,8 @@ from runtime.collectives.between import (
 )
 from runtime.collectives.blocks import Blocks
 from runtime.collectives.brief import collected, combined, converged
-from runtime.collectives.choice import SHORT, SPREAD, kind_of
+from runtime.collectives.choice import BINOMIAL, BUTTERFLY, FLAT, SHORT, SPREAD, kind_of
+from runtime.collectives.ranks_only import binomial_reduce, butterfly_allreduce
 from runtime.collectives.reducing import allreduce as allreduce_data
 from runtime.collectives.reducing import reduce as reduce_data
 from runtime.collectives.reducing import reduce_scatter as reduce_scatter_data
@@ -28,7 +29,7 @@ from runtime.mpi.collectives.memory import (
     put_elements,
     read,
 )
-from runtime.mpi.collectives.plans import perhaps_brief, root_there
+from runtime.mpi.collectives.plans import root_there, way_of
 from runtime.mpi.collectives.reductions import Average, Averaging, ElementReduction, reduction
 from runtime.mpi.collectives.state import CollectiveCall, CollectivePlan, nothing, planned
 from runtime.mpi.errors import report
@@ -151,6 +152,8 @@ def reduce(
         return call.refused(MPI.ERR_BUFFER)
     work = work_on(call, op, sent)
     there = root_there(root)
+    size = call.common_size(work.size(sent))
+    way = way_of(call, "Reduce", size, may_be_short=work.may_be_short(call, "Reduce"))
 
     def steps(port: NativePort) -> Steps[None]:
         mine = memoryview(b"") if call.is_inter and at_root else work.taken(sent)
@@ -158,14 +161,19 @@ def reduce(
         if call.is_inter:
             sides = call.state.sides
             result = yield from reduce_between(sides, port, mine, work.reduction.merge, there)
-        elif work.keeps_order(call):
+        elif work.keeps_order(call) and way.plan not in (FLAT, BINOMIAL):
             merge = work.reduction.merge
             result = yield from reduce_ordered(call.layout, port, mine, merge, root)
         else:
             if received is not None:
                 result = mine if sent is received else work.room(received)
-            grain = work.width
-            yield from reduce_data(call.layout, port, mine, result, root, grain=grain)
+            if way.plan == BINOMIAL:
+                yield from binomial_reduce(call.layout, port, mine, result, root)
+            else:
+                grain, layout, segment = work.width, call.layout_of(way.plan), way.segment
+                yield from reduce_data(
+                    layout, port, mine, result, root, grain=grain, segment=segment
+                )
         if received is not None:
             work.give(received, memoryview(result), call.size)
 
@@ -175,9 +183,14 @@ def reduce(
         if received is not None:
             work.give(received, memoryview(result), call.size)
 
-    size = call.common_size(work.size(sent))
-    plan = CollectivePlan("Reduce", steps, work.reduction, call.common(root), size=size)
-    return perhaps_brief(call, plan, briefly, may_be_short=work.may_be_short(call, "Reduce"))
+    return CollectivePlan(
+        kind_of("Reduce", way.plan),
+        steps,
+        work.reduction,
+        call.common(root),
+        brief=briefly if way.plan == SHORT else None,
+        size=size,
+    )
 
 
 @planned("Allreduce")
@@ -198,24 +211,33 @@ def allreduce(
         if call.is_inter:
             sides = call.state.sides
             result = yield from allreduce_between(sides, port, mine, work.reduction.merge)
-        elif work.keeps_order(call):
+        elif work.keeps_order(call) and way.plan not in (FLAT, BUTTERFLY):
             merge = work.reduction.merge
             result = yield from allreduce_ordered(call.layout, port, mine, merge)
         else:
             result = mine if sent is received else work.room(received)
-            is_spread = way == SPREAD
-            yield from allreduce_data(
-                call.layout, port, mine, result, grain=work.width, is_spread=is_spread
-            )
+            if way.plan == BUTTERFLY:
+                yield from butterfly_allreduce(call.layout, port, mine, result)
+            else:
+                yield from allreduce_data(
+                    call.layout_of(way.plan),
+                    port,
+                    mine,
+                    result,
+                    grain=work.width,
+                    segment=way.segment,
+                    is_spread=way.plan == SPREAD,
+                )
         work.give(received, memoryview(result), call.size)
 
     def briefly(tree: MemberTree, say: Say) -> Generator[Sequence[int], list[Data], None]:
         result = yield from combined(tree, say, bytes(work.taken(sent)), work.reduction.merge)
         work.give(received, memoryview(result), call.size)
 
-    brief = briefly if way == SHORT else None
+    brief = briefly if way.plan == SHORT else None
     size = call.common_size(work.size(sent))
-    return CollectivePlan(kind_of("Allreduce", way), steps, work.reduction, brief=brief, size=size)
+    name = kind_of("Allreduce", way.plan)
+    return CollectivePlan(name, steps, work.reduction, brief=brief, size=size)
 
 
 @planned("Reduce_scatter_block")
@@ -305,8 +327,9 @@ def _reduce_scatter(
         work.give(received, Blocks.in_a_row(sizes, memoryview(whole))[call.rank], call.size)
 
     size = call.common_size(work.size(sent))
-    plan = CollectivePlan(name, steps, work.reduction, size=size)
-    return perhaps_brief(call, plan, briefly, may_be_short=work.may_be_short(call, name))
+    way = way_of(call, name, size, may_be_short=work.may_be_short(call, name)).plan
+    brief = briefly if way == SHORT else None
+    return CollectivePlan(name, steps, work.reduction, brief=brief, size=size)
 
 
 @planned("Scan", exclusive="Exscan")
@@ -338,5 +361,6 @@ def scan(
             work.give(received, memoryview(work.reduction.merge(values[:covered])), covered)
 
     name, size = "Exscan" if exclusive else "Scan", call.common_size(work.size(sent))
-    plan = CollectivePlan(name, steps, work.reduction, size=size)
-    return perhaps_brief(call, plan, briefly, may_be_short=work.may_be_short(call, name))
+    way = way_of(call, name, size, may_be_short=work.may_be_short(call, name)).plan
+    brief = briefly if way == SHORT else None
+    return CollectivePlan(name, steps, work.reduction, brief=brief, size=size)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mpi4py import MPI
 
-from runtime.later import Later
+from runtime.lazy_import import LazyModule
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from runtime.collectives.parcels import Blob
 else:
-    np = Later("numpy")  # imported for means of buffers only
+    np = LazyModule("numpy")  # imported for means of buffers only
 
 Operator: TypeAlias = "Callable[[Any, Any], Any]"
 

@@ -11,8 +11,17 @@ from mpi4py import MPI
 
 from runtime.collectives.between import Sides
 from runtime.collectives.blocks import SMALL
-from runtime.collectives.choice import PLANS, SHORT, SURVIVING, UsualPlans, size_class
+from runtime.collectives.choice import (
+    FLAT,
+    PLANS,
+    SHORT,
+    SURVIVING,
+    Choice,
+    UsualPlans,
+    size_class,
+)
 from runtime.collectives.layout import Layout
+from runtime.collectives.operations import ROWS
 from runtime.mpi.collectives.equal_sizes import checked_by_leader, checked_by_members
 from runtime.mpi.collectives.guard import CollectiveGuard, RootGuard
 from runtime.mpi.collectives.mismatches import MismatchDetector, call_of, tag_of
@@ -34,6 +43,7 @@ from runtime.mpi.requests.requests import Prequest, new_request, persistent_requ
 
 if TYPE_CHECKING:
     from runtime.collectives.brief import TalkOf
+    from runtime.collectives.choice import PlanChoice, Sites
     from runtime.collectives.port import Steps
     from runtime.mpi.collectives.reductions import ElementReduction
     from runtime.mpi.progress.operations import Operation, Task
@@ -58,6 +68,8 @@ class CollectivePlan(Generic[_T]):
     """How many bytes each member gives or gets; None if they may differ."""
     spreads: bool = False
     """Whether members only get what one has, which does not wait for them."""
+    found: list[_T] | None = None
+    """Where the brief algorithm puts its result; nothing where it turns out to be of no use."""
 
 
 _Planner = TypeVar("_Planner", bound=Callable[..., CollectivePlan[Any]])
@@ -73,6 +85,9 @@ _REFUSED: CollectivePlan[Any] = CollectivePlan("refused", nothing)
 
 
 _BROADCASTS = ("Bcast", "bcast")
+_OBJECTS = ("allgather", "alltoall")
+_LEAST_OF_OBJECT = 64
+_LARGE_CALLS = 16
 _JOINING = frozenset(("Gather", "Scatter", "Allgather", "Alltoall", "Scan", "Exscan"))
 
 
@@ -93,10 +108,13 @@ class Collecting:
             self.everybody.recovery.closing = members.recovery.closing
         self.mismatches = MismatchDetector(self.everybody)
         self._root_guards: dict[int, RootGuard] = {}
-        self._chosen: dict[tuple[str, int | None, bool], str] = {}
+        self._chosen: dict[tuple[str, int | None, bool], Choice] = {}
+        self._named: PlanChoice | None = None
+        self._large: dict[str, int] = {}
+        """How many calls with objects are not tried briefly, after one that was in vain."""
 
-    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> str:
-        """Return the name of an operation's plan for a size in bytes; empty between two groups.
+    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> Choice:
+        """Return an operation's plan for a size in bytes; one without a name between two groups.
 
         `may_be_short` says whether the brief algorithm could be used for little data.
 
@@ -105,30 +123,72 @@ class Collecting:
                 is not.
         """
         if self.members.is_inter:
-            return ""
+            return Choice("")
         is_little = may_be_short and self._is_little(operation, size)
         if operation in _BROADCASTS and self.survives:
-            return SHORT if is_little and self.brief is not None else SURVIVING
+            return Choice(SHORT if is_little and self.brief is not None else SURVIVING)
         key = operation, None if size is None else size_class(size), is_little
         found = self._chosen.get(key)
         if found is None:
             found = self._chosen[key] = self._choose(*key)
         return found
 
+    def may_be_brief(self, operation: str) -> bool:
+        """Return whether to try the brief algorithm for objects; all members agree."""
+        if self.members.is_inter or here().has_replicas:  # restarted ones do not know what was
+            return False
+        left = self._large.pop(operation, 0)
+        if left > 1:
+            self._large[operation] = left - 1
+        return not left and self.chosen(operation, None).plan == SHORT
+
+    @property
+    def most_of_object(self) -> int:
+        """The size up to which the pickle of each member is little data."""
+        return BUNDLED // self.everybody.size
+
+    def note_large(self, operation: str) -> None:
+        """Take note of objects that were too large for the brief algorithm."""
+        self._large[operation] = _LARGE_CALLS
+
+    def choose_by(self, rules: str) -> None:
+        """Let rules choose plans from now on, before all else; none if empty.
+
+        Raises:
+            RuleFault: something is no rule.
+        """
+        from runtime.collectives.rules import RuledPlans, read_rules  # few communicators have any
+
+        self._named = RuledPlans(UsualPlans(), read_rules(rules)) if rules else None
+        self._chosen.clear()
+
+    def offered(self, operation: str, size: int) -> tuple[str, ...]:
+        """Return the plans that an operation can have for a size in bytes."""
+        has_short = self._is_little(operation, size) and self.brief is not None
+        return tuple(one for one in PLANS[operation] if one != SHORT or has_short)
+
     def _is_little(self, operation: str, size: int | None) -> bool:
         if SHORT not in PLANS[operation]:
             return False
+        if operation in _OBJECTS:
+            return self.most_of_object >= _LEAST_OF_OBJECT
         of_all = (size or 0) * self.everybody.size
         return of_all <= BUNDLED if operation in _JOINING else (size or 0) <= LITTLE
 
-    def _choose(self, operation: str, size: int | None, is_little: bool) -> str:
+    def _choose(self, operation: str, size: int | None, is_little: bool) -> Choice:
         has_short = is_little and self.brief is not None
         plans = tuple(one for one in PLANS[operation] if one != SHORT or has_short)
-        sites = tuple(tuple(part.members for part in site) for site in self.layout.sites)
+        sites = self.sites
         composition = self.engine.composition
-        if composition is None:
-            return UsualPlans().choose(operation, size, sites, plans)
+        if composition is None or self._named is not None:
+            choice = self._named or UsualPlans()
+            return Choice.read(choice.choose(operation, size, sites, plans))
         return composition.chosen_plan(self._part(), operation, size, sites, plans)
+
+    @property
+    def sites(self) -> Sites:
+        """The members, as a plan-choice is told of them."""
+        return tuple(tuple(part.members for part in site) for site in self.layout.sites)
 
     def _part(self) -> tuple[int, ...]:
         """Return the part of the machine that spans all members: a site, or the grid."""
@@ -189,7 +249,7 @@ class Collecting:
             [ranks[index] for index in self.members.peers],
         )
 
-    def carry_out(self, plan: CollectivePlan[None]) -> Operation:
+    def carry_out(self, plan: CollectivePlan[Any]) -> Operation:
         """Begin a collective that the program waits for, and complete it if that can be soon."""
         brief = None if plan.brief is None else self.brief
         if plan.brief is None or brief is None:
@@ -240,7 +300,8 @@ class Collecting:
         compare = partial(self.mismatches.compare, turn, port.far_tag)
         if plan.spreads:
             return checked_by_members(algorithm, part, leader, port, compare)
-        at_once = plan.size < SMALL and plan.name != "Alltoall"  # whose members need no leader
+        needs_leader = plan.name in ROWS and plan.name != "Alltoall"
+        at_once = plan.size < SMALL and needs_leader
         return checked_by_leader(algorithm, part, leader, port, compare, at_once=at_once)
 
     def _next_turn(self, plan: CollectivePlan[_T], *, is_little: bool) -> int:
@@ -296,8 +357,12 @@ class CollectiveCall:
         """Return where the members live."""
         return self.state.layout
 
-    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> str:
-        """Return the name of the plan of this call; empty where there are two groups."""
+    def layout_of(self, plan: str) -> Layout:
+        """Return where members live as a plan sees it: `flat` does not know of clusters."""
+        return self.layout.scattered if plan == FLAT else self.layout
+
+    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> Choice:
+        """Return the plan of this call; one without a name where there are two groups."""
         return self.state.chosen(operation, size, may_be_short=may_be_short)
 
     def has_root(self, root: int) -> bool:
@@ -334,12 +399,22 @@ class CollectiveCall:
 
     def result(self, plan: CollectivePlan[_T]) -> _T:
         """Carry out a collective, and return its result."""
+        if plan.found is not None:
+            self._wait_for(self.state.carry_out(plan))
+            if plan.found:
+                return plan.found[0]
+            self.state.note_large(plan.name)
+            plan = CollectivePlan(plan.name, plan.algorithm)
         task = self.state.start(plan)
-        self.state.engine.waits.wait(task.test, lambda: (task,))
-        if task.error is not None:
-            report(self.comm, task.error)
+        self._wait_for(task)
         result: _T = task.result
         return result
+
+    def _wait_for(self, call: Operation) -> None:
+        if not call.done:
+            self.state.engine.waits.wait(call.test, lambda: (call,))
+        if call.error is not None:
+            report(self.comm, call.error)
 
     def begin(self, plan: CollectivePlan[Any]) -> MPI.Request:
         """Begin a collective."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mpi4py import MPI
 
-from runtime.later import Later
+from runtime.lazy_import import LazyModule
 from runtime.mpi.communicators import group_algebra as algebra
 from runtime.mpi.communicators.attributes import FT_INCARNATION, FT_STATE, let_looks_end
 from runtime.mpi.communicators.children import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMM_TYPE_CLUSTER", "COMM_TYPE_SITE", "Creation"]
 
-_recovering: Any = Later("runtime.mpi.communicators.recovering")
+_recovering: Any = LazyModule("runtime.mpi.communicators.recovering")
 
 
 class Creation(Splitting):

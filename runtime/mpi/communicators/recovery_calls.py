@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.later import Later
+from runtime.lazy_import import LazyModule
 from runtime.mpi.communicators.children import finish, near_or_null
 from runtime.mpi.communicators.classes import standing_for
 from runtime.mpi.communicators.groups import Group, group_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.recovery import AgreementOperation
 
-_recovering: Any = Later("runtime.mpi.communicators.recovering")
+_recovering: Any = LazyModule("runtime.mpi.communicators.recovering")
 
 _FLAG = ctypes.sizeof(ctypes.c_int)
 

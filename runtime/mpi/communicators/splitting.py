@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.later import Later
+from runtime.lazy_import import LazyModule
 from runtime.mpi.communicators.children import all_of, both_of, child, child_of_two, near_or_null
 from runtime.mpi.communicators.classes import null
 from runtime.mpi.communicators.members import checked_group, checked_native, members_behind
@@ -29,7 +29,7 @@ COMM_TYPE_SITE = 0x47434D02
 """For `Split_type`: the members of a communicator that share a site. Not a type of MPI's."""
 
 
-_recovering: Any = Later("runtime.mpi.communicators.recovering")
+_recovering: Any = LazyModule("runtime.mpi.communicators.recovering")
 
 
 class Splitting(MPI.Comm):
@@ -95,7 +95,7 @@ class Splitting(MPI.Comm):
         """
         members = members_behind(self)
         if members is None and running_engine() is None:
-            return MPI.Comm.Split_type(self, split_type, key, info)
+            return near_or_null(MPI.Comm.Split_type(self, split_type, key, info), self)
         split_type, key = integer(split_type), integer(key)
         check_kind(info, MPI.Info, "info")
         if members is not None and members.is_inter:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.later import Later
+from runtime.lazy_import import LazyModule
 from runtime.mpi.point_to_point.object_calls import ObjectCalls
 from runtime.mpi.point_to_point.persistent_calls import PersistentCalls
 from runtime.mpi.point_to_point.probe_calls import ProbeCalls
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from runtime.mpi.point_to_point.sends import End
     from runtime.mpi.progress.membership import CommunicatorMembers
 
-_truncation: Any = Later("runtime.mpi.values.truncation")
+_truncation: Any = LazyModule("runtime.mpi.values.truncation")
 
 
 class BufferCalls(MPI.Comm):

@@ -6,7 +6,7 @@ the engine knows of a communicator who its members are, and where their messages
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,8 @@ class Engine(Driver):
         """Replacements of lost processes, where losses are survived."""
         self.decisions: DecisionPoints | None = None
         """What the replicas of this rank agree on, where it has several."""
+        self.unsent: Mapping[int, Sequence[tuple[bytes, int]]] = {}
+        """Heads and sizes of messages that nobody has got when the connections were closed."""
         self._progress_thread: ProgressThread | None = None
 
     def attach(
@@ -90,6 +92,7 @@ class Engine(Driver):
             connections, self.connections = self.connections, None
             if connections is not None:
                 connections.close()
+                self.unsent = connections.unsent()
 
     def attend(self) -> None:
         """Make progress meanwhile with what was begun, which may need native MPI."""

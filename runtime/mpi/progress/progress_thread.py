@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 
 if TYPE_CHECKING:
     from runtime.mpi.progress.driver import Driver

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from runtime.later import Later, logger
+from runtime.lazy_import import LazyModule, logger
 from runtime.mpi.errors import CommunicatorRevoked, NotOnTheGrid, ProcessGone
 from runtime.mpi.progress.losses import LossHandler
 from runtime.mpi.progress.mailboxes import AGREEMENT, REVOKED
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.driver import Driver
     from runtime.mpi.progress.ranks import CommunicatorRanks
 else:
-    agreement = Later("runtime.collectives.agreement")
-    modes = Later("runtime.collectives.recovery_modes")
+    agreement = LazyModule("runtime.collectives.agreement")
+    modes = LazyModule("runtime.collectives.recovery_modes")
 
 _log = logger(__name__)
 

@@ -12,6 +12,8 @@ from runtime.mpi.progress.native_waits import current
 from runtime.mpi.values.statuses import clear
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Operation
@@ -147,3 +149,20 @@ def wait_for(request: MPI.Request) -> None:
         return
     while not operation.test():  # as native MPI waits
         pass
+
+
+def is_flagged(result: Any) -> bool:
+    """Tell whether a test found a request complete; `test` returns the object, too."""
+    return bool(result[0] if isinstance(result, tuple) else result)
+
+
+def completed_places(name: str, result: Any, count: int) -> Sequence[int]:
+    """Return the places of the requests that a call has completed, in the order of statuses."""
+    kind = name[4:]
+    first = result[0] if isinstance(result, tuple) else result
+    if kind == "all":
+        return range(count) if "ait" in name or first else ()
+    if kind == "any":
+        is_done = "ait" in name or result[1]
+        return [first] if is_done and 0 <= first < count else ()
+    return first or ()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mpi4py import MPI
 
-from runtime.later import Later
+from runtime.lazy_import import LazyModule
 from runtime.mpi.errors import GridMPIError, tell
 from runtime.mpi.progress.native_waits import NATIVE, settle
 from runtime.mpi.requests.parts import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_truncation: Any = Later("runtime.mpi.values.truncation")
+_truncation: Any = LazyModule("runtime.mpi.values.truncation")
 
 
 class Mix:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from mpi4py import MPI as _native
 
-from runtime.later import Later as _Later
+from runtime.lazy_import import LazyModule as _LazyModule
 from runtime.mpi.collectives.reductions import AVG as AVG
 from runtime.mpi.communicators.attributes import FT_ERRORS as FT_ERRORS
 from runtime.mpi.communicators.attributes import FT_INCARNATION as FT_INCARNATION
@@ -101,13 +101,13 @@ def __getattr__(name: str) -> object:
         return getattr(_native, name)
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(_Later(_LATER[name]), name)
+    return getattr(_LazyModule(_LATER[name]), name)
 
 
 def _begin() -> None:
     globals().update(_failure_classes())
     globals().update(_worlds.start().comms)
-    globals().update(_worlds.agreed_calls())
+    globals().update(_worlds.other_names())
     _worlds.handle_errors()
 
 

@@ -15,7 +15,7 @@ from runtime.mpi.communicators.attributes import looking
 from runtime.mpi.point_to_point.probing import BlockingProbe
 from runtime.mpi.process.place import here
 from runtime.mpi.progress import predefined
-from runtime.mpi.progress.mailboxes import PendingReceive, Receive
+from runtime.mpi.progress.mailboxes import HEAD, PendingReceive, Receive
 from runtime.mpi.progress.membership import communicators
 from runtime.mpi.progress.operations import Both, FarSend, Operation, Task
 from runtime.mpi.surface.refusals import reaches_out
@@ -117,7 +117,9 @@ def state_at_end() -> dict[str, object]:
     found = {"waits": [], "at": "", "may_act": False, "stacks": [], "host": "", "pid": 0}
     messages = state_of_messages()
     messages["unreceived"] += [] if MPI.Is_finalized() else _unreceived_inside()
-    return found | messages
+    engine = predefined.running_engine()
+    unsent = [] if engine is None else [*islice(_unsent(engine), MOST_MESSAGES)]
+    return found | messages | {"unsent": unsent}
 
 
 def wait_for_the_ends_of_all() -> None:
@@ -171,6 +173,19 @@ def _unreceived(engine: Engine) -> Iterator[list[object]]:
             left -= 1
             sender = str(here().everybody[m.peers[envelope.rank]])
             yield [sender, envelope.tag, incoming.size, _name_of(None, m.native)]
+
+
+def _unsent(engine: Engine) -> Iterator[list[object]]:
+    """Yield messages of the program whose receiver had ended before they could go.
+
+    The engine is closed.
+    """
+    names = {m.context: _name_of(None, m.native) for m in communicators(engine)}
+    for index, messages in engine.unsent.items():
+        for head, size in messages:
+            context, is_inner, _, tag = HEAD.unpack(head)
+            if not is_inner:
+                yield [str(here().everybody[index]), tag, size, names.get(context, "")]
 
 
 def _unreceived_inside(besides: Iterable[MPI.Comm] = ()) -> list[list[object]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,10 @@ def start() -> Predefined:
             from runtime.mpi.surface.traced_calls import trace
 
             trace()
+        if link is not None and link.wrapper.settings.get("checked"):
+            from runtime.mpi.surface.checked_calls import check
+
+            check(link)
     return _made
 
 
@@ -86,12 +91,14 @@ def find(name: str) -> MPI.Comm:
     return start().comms[name]
 
 
-def agreed_calls() -> dict[str, Callable[..., object]]:
-    """Return what replicas of a rank have to call instead of an MPI function of that name."""
+def other_names() -> dict[str, object]:
+    """Return what stands in the module for MPI's own: where ranks have replicas or are checked."""
     engine = start().engine
-    if engine is None or engine.decisions is None:
-        return {}
-    return {"Wtime": engine.decisions.now}
+    checked = sys.modules.get("runtime.mpi.surface.checked_calls")
+    found: dict[str, object] = {} if checked is None else checked.names()
+    if engine is not None and engine.decisions is not None:
+        found["Wtime"] = engine.decisions.now
+    return found
 
 
 def handle_errors() -> None:
@@ -222,14 +229,15 @@ def _replicated(
 def _composition(place: Place, link: RankLink) -> Composition | None:
     """Return what the descriptor names for this rank, or None."""
     told = link.wrapper.settings.get("named-classes")
-    if not told:
+    plans = link.wrapper.settings.get("plans", "")
+    if not told and not plans:
         return None
     from runtime.machine.composition import Composition
 
     me = place.me
     cluster = place.grid.cluster_of(me)
     path = f"{place.grid.sites[me.site].name}/{cluster.name}/wrapper{me.rank}"
-    return Composition(told, path, (me.site, me.cluster))
+    return Composition(told or (), path, (me.site, me.cluster), plans)
 
 
 def _explain_ends(

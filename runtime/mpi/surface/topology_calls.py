@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
-from runtime.later import Later
+from runtime.lazy_import import LazyModule
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.predefined import running_engine
 from runtime.topology import Identifier
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.surface import topology_facts as facts
 else:
-    distances = Later("runtime.topology")
-    facts = Later("runtime.mpi.surface.topology_facts")
+    distances = LazyModule("runtime.topology")
+    facts = LazyModule("runtime.mpi.surface.topology_facts")
 
 
 class TopologyCalls:

@@ -25,6 +25,7 @@ from runtime.matching import traced
 from runtime.matching.traced import NO_COMMUNICATOR, ROW, UNKNOWN
 from runtime.membership.rank_link import current
 from runtime.mpi.communicators.members import members_behind
+from runtime.mpi.requests.parts import completed_places, is_flagged
 from runtime.mpi.requests.requests import Prequest, Request
 from runtime.mpi.surface.communicator_classes import (
     Cartcomm,
@@ -47,11 +48,22 @@ from runtime.mpi.surface.waiting_calls import (
 MOST_ROWS = 1 << 16
 """So many of the latest rows of a rank are kept."""
 
+NATIVE = "native"
+"""The plan of collectives inside one cluster, as `plan_of` names it."""
+
 MOST_COMMUNICATORS = 256
 """The rows of further communicators say nothing about their members."""
 
 _COMMS = (Comm, Intracomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Intercomm)
-_REQUESTS = (Request, Prequest)
+
+
+class _TracedRequest(MPI.Request):
+    """A request of native MPI with the note that it leaves."""
+
+    __slots__ = ("_posted",)
+
+
+_REQUESTS = (Request, Prequest, _TracedRequest)
 _TESTS = {f"{start}est{end}" for start in "tT" for end in ("", "all", "any", "some")}
 _PROBES = {"Probe", "probe", "Mprobe", "mprobe"}
 _ROOTS = {
@@ -78,6 +90,8 @@ class _Rows:
         self.ring: deque[Row] = deque(maxlen=MOST_ROWS)
         self.calls: list[tuple[str, str]] = []
         self.counts: list[int] = []
+        self.plans = [NATIVE]
+        self._native: set[int] = set()
         self.known: dict[int, int] = {}
         self._comms: list[list[Any]] = []  # with the object, so that no id comes again
         self.hands = self.ring.append, self.counts, self.known, self.remember
@@ -89,6 +103,12 @@ class _Rows:
             self.counts.append(0)
         return self.calls.index((name, kind))
 
+    def plan(self, name: str) -> int:
+        """Return the number of a plan of collectives."""
+        if name not in self.plans:
+            self.plans.append(name)
+        return self.plans.index(name)
+
     def remember(self, comm: Any) -> int:
         """Return the number of a communicator, now that it can still say who its members are."""
         if (number := self.known.get(id(comm))) is None:
@@ -96,7 +116,13 @@ class _Rows:
                 return NO_COMMUNICATOR
             number = self.known[id(comm)] = len(self._comms)
             self._comms.append([comm, *_members(comm)])
+            if members_behind(comm) is None:
+                self._native.add(number)
         return number
+
+    def is_native(self, call: int, comm: int) -> bool:
+        """Tell whether a call is a collective that native MPI has carried out."""
+        return comm in self._native and self.calls[call][1] == traced.COLLECTIVE
 
     def communicators(self) -> list[list[Any]]:
         """Return of each communicator its name, what all members know it by, and its peers."""
@@ -104,9 +130,13 @@ class _Rows:
 
 
 class _Inside(_thread._local):
-    """Whether this thread is in a call already: what that calls is none of the program's."""
+    """Whether this thread is in a call already: what that calls is none of the program's.
+
+    `plan` is the number of the plan that the latest collective over several clusters took.
+    """
 
     call = False
+    plan = UNKNOWN
 
 
 _rows, _inside = _Rows(), _Inside()
@@ -126,6 +156,17 @@ def trace() -> None:
                         made.__name__, made.__doc__ = name, call.__doc__
                         is_static = make is _complete_several
                         setattr(cls, name, staticmethod(made) if is_static else made)
+    from runtime.mpi.collectives.state import Collecting
+
+    choose: Call = Collecting.chosen
+
+    def chosen(self: Any, *args: Any, **options: Any) -> str:
+        found: str = choose(self, *args, **options)
+        if _inside.call and found:
+            _inside.plan = _rows.plan(found)
+        return found
+
+    setattr(Collecting, "chosen", chosen)  # noqa: B010 - a method of a class
 
 
 def told(rows_at_a_time: int = 20_000) -> Iterator[tuple[dict[str, Any], bytes]]:
@@ -136,6 +177,7 @@ def told(rows_at_a_time: int = 20_000) -> Iterator[tuple[dict[str, Any], bytes]]
         "begun": begun,
         "calls": [list(one) for one in _rows.calls],
         "communicators": _rows.communicators(),
+        "plans": _rows.plans,
         "dropped": sum(_rows.counts) - len(rows),
     }
     for at in range(0, max(1, len(rows)), rows_at_a_time):
@@ -145,7 +187,11 @@ def told(rows_at_a_time: int = 20_000) -> Iterator[tuple[dict[str, Any], bytes]]
 
 def _packed(row: Row, begun: float) -> bytes:
     """Return a row as bytes; a rank or a tag that is no number has made the call fail."""
-    return ROW.pack(row[0] - begun, row[1] - begun, row[2], row[3], *map(_number, row[4:]))
+    _, _, call, comm, peer, tag, size = row
+    if tag == UNKNOWN and _rows.is_native(call, comm):
+        tag = _rows.plan(NATIVE)
+    numbers = map(_number, (peer, tag, size))
+    return ROW.pack(row[0] - begun, row[1] - begun, call, comm, *numbers)
 
 
 # --- around calls: all have the name by which the look at stacks passes over them --------------
@@ -156,8 +202,9 @@ def _add(row: Row) -> None:
     _rows.ring.append(row)
 
 
-def _send(call: Call, number: int, _name: str) -> Call:
+def _send(call: Call, number: int, name: str) -> Call:
     append, counts, known, remember = _rows.hands
+    begins = name in NONBLOCKING
 
     def observed_call(self: Any, buf: Any, dest: int, tag: int = 0) -> Any:
         if _inside.call:
@@ -166,7 +213,8 @@ def _send(call: Call, number: int, _name: str) -> Call:
             comm = remember(self)
         _inside.call, begun = True, _clock()
         try:
-            return _ours(call(self, buf, dest, tag))
+            result = call(self, buf, dest, tag)
+            return _noted(result) if begins else result
         finally:
             _inside.call = False
             counts[number] += 1
@@ -196,7 +244,7 @@ def _receive(call: Call, number: int, name: str) -> Call:
             _inside.call = False
             end, size = _clock(), getattr(buf, "nbytes", UNKNOWN) if needs_buffer else UNKNOWN
             if status is not None:
-                source, tag, size = status.source, status.tag, _received(status)
+                source, tag, size = status.source, status.tag, status.count
             counts[number] += 1
             append((begun, end, number, comm, source, tag, size))
 
@@ -215,7 +263,7 @@ def _post(call: Call, number: int, _name: str) -> Call:
             comm = remember(self)
         _inside.call, begun = True, _clock()
         try:
-            request = _ours(call(self, buf, source, tag))
+            request = _noted(call(self, buf, source, tag))
         finally:
             _inside.call = False
         request._posted = begun, comm
@@ -251,7 +299,7 @@ def _exchange(call: Call, number: int, name: str) -> Call:
             _add((begun, end, number, comm, UNKNOWN, UNKNOWN, UNKNOWN))
         size = getattr(given[names[0]], "nbytes", UNKNOWN)
         _add((begun, end, _SENT, comm, given["dest"], given["sendtag"], size))
-        _add((begun, end, _RECEIVED, comm, status.source, status.tag, _received(status)))
+        _add((begun, end, _RECEIVED, comm, status.source, status.tag, status.count))
         return result
 
     return observed_call
@@ -259,7 +307,7 @@ def _exchange(call: Call, number: int, name: str) -> Call:
 
 def _plain(call: Call, number: int, name: str) -> Call:
     append, counts, known, remember = _rows.hands
-    at = _ROOTS.get(name, 0)
+    at, begins = _ROOTS.get(name, 0), name in NONBLOCKING
 
     def observed_call(self: Any, *args: Any, **options: Any) -> Any:
         if _inside.call:
@@ -268,15 +316,18 @@ def _plain(call: Call, number: int, name: str) -> Call:
             comm = remember(self)
         _inside.call, begun = True, _clock()
         try:
-            return _ours(call(self, *args, **options))
+            result = call(self, *args, **options)
+            return _noted(result) if begins else result
         finally:
             _inside.call, end = False, _clock()
+            if (plan := _inside.plan) != UNKNOWN:
+                _inside.plan = UNKNOWN
             root: Any = UNKNOWN
             if at:
                 root = args[at] if len(args) > at else options.get("root", 0)
             size = getattr(args[0], "nbytes", UNKNOWN) if args else UNKNOWN
             counts[number] += 1
-            append((begun, end, number, comm, root, UNKNOWN, size))
+            append((begun, end, number, comm, root, plan, size))
 
     return observed_call
 
@@ -297,13 +348,15 @@ def _complete_one(call: Call, number: int, name: str) -> Call:
             return result
         finally:
             _inside.call = False
-            end, done = _clock(), not is_test or _flag(result)
+            end, done = _clock(), not is_test or is_flagged(result)
             if done:
                 counts[number] += 1
                 append((begun, end, number, NO_COMMUNICATOR, UNKNOWN, UNKNOWN, UNKNOWN))
             if posted is not None and done and status is not None:
                 self._posted = None
-                _land(posted, status, end)
+                counts[_RECEIVED] += 1
+                came = status.source, status.tag, status.count
+                append((posted[0], end, _RECEIVED, posted[1], *came))
 
     return observed_call
 
@@ -322,13 +375,15 @@ def _complete_several(call: Call, number: int, name: str) -> Call:
             result = call(requests, statuses)
         finally:
             _inside.call = False
-        end, places = _clock(), _done(name, result, len(requests))
+        end, places = _clock(), completed_places(name, result, len(requests))
         if places or not is_test:
             _add((begun, end, number, NO_COMMUNICATOR, UNKNOWN, UNKNOWN, UNKNOWN))
         for at, place in enumerate(places):
             if posted[place] is not None:
                 requests[place]._posted = None
-                _land(posted[place], statuses if is_any else statuses[at], end)
+                (posted_at, comm), status = posted[place], statuses if is_any else statuses[at]
+                came = status.source, status.tag, status.count
+                _add((posted_at, end, _RECEIVED, comm, *came))
         return result
 
     return observed_call
@@ -354,34 +409,9 @@ _OF_REQUESTS = (
 # --- what calls tell ------------------------------------------------------------------------------
 
 
-def _ours(result: Any) -> Any:
-    """Return a request of native MPI as one of ours, whose waits are traced; else the result."""
-    return Request(result) if type(result) is MPI.Request else result
-
-
-def _land(posted: tuple[float, int], status: MPI.Status, end: float) -> None:
-    _add((posted[0], end, _RECEIVED, posted[1], status.source, status.tag, _received(status)))
-
-
-def _flag(result: Any) -> bool:
-    """Tell whether a test found a request complete; `test` returns the object, too."""
-    return bool(result[0] if isinstance(result, tuple) else result)
-
-
-def _done(name: str, result: Any, count: int) -> Sequence[int]:
-    """Return the places of the requests that a call has completed, in the order of statuses."""
-    kind = name[4:]
-    first = result[0] if isinstance(result, tuple) else result
-    if kind == "all":
-        return range(count) if name in WAITS or first else ()
-    if kind == "any":
-        is_done = name in WAITS or result[1]
-        return [first] if is_done and 0 <= first < count else ()
-    return first or ()
-
-
-def _received(status: MPI.Status) -> int:
-    return int(status.Get_count(MPI.BYTE))
+def _noted(request: Any) -> Any:
+    """Return a request of native MPI as one whose waits are traced."""
+    return _TracedRequest(request) if type(request) is MPI.Request else request
 
 
 def _number(value: Any) -> int:

@@ -163,7 +163,7 @@ class CallWatch:
             return CallOfThread(name, entered, caller, mark, thread)
         name, beyond = _native_call(frame), _beyond(frame)
         if frame is not beyond and beyond is not None:
-            name, frame = frame.f_locals["name"], beyond
+            name, frame = frame.f_locals["call"].__name__, beyond
         if not name:
             return None
         key = (thread, *_fingerprint(frame))
@@ -299,8 +299,10 @@ def _entered(frame: FrameType) -> FrameType | None:
 
 
 def _beyond(frame: FrameType | None) -> FrameType | None:
-    """Return the frame itself, or its caller if it only observes."""
-    return frame.f_back if frame is not None and frame.f_code.co_name == OBSERVED else frame
+    """Return the frame itself, or the innermost caller of it that does not only observe."""
+    while frame is not None and frame.f_code.co_name == OBSERVED:
+        frame = frame.f_back
+    return frame
 
 
 def _name_of(entered: FrameType) -> str:

@@ -1,9 +1,19 @@
 """Booking of places at peers, without sockets, clocks and threads."""
 
+from runtime.peers.booking.admission_control import (
+    AdmissionControl,
+    AdmissionRules,
+    Hold,
+    PlacesRequest,
+)
 from runtime.peers.booking.allocation import Demand, allocate, in_order, missing
-from runtime.peers.booking.asker import Asker, AskerSettings, AskerState
-from runtime.peers.booking.asker_words import (
-    AskerEffect,
+from runtime.peers.booking.named import strategy_named
+from runtime.peers.booking.reservation_client import (
+    ReservationClient,
+    ReservationClientState,
+    ReservationSettings,
+)
+from runtime.peers.booking.reservation_effects import (
     AskPlaces,
     Booked,
     BookedHost,
@@ -12,15 +22,9 @@ from runtime.peers.booking.asker_words import (
     NeedHosts,
     ReleasePlaces,
     RenewPlaces,
+    ReservationEffect,
     Shortfall,
 )
-from runtime.peers.booking.gatekeeper import (
-    AdmissionRules,
-    Gatekeeper,
-    Hold,
-    PlacesRequest,
-)
-from runtime.peers.booking.named import strategy_named
 from runtime.peers.booking.strategies import (
     STRATEGIES,
     Allocation,
@@ -36,13 +40,10 @@ from runtime.peers.booking.strategies import (
 
 __all__ = [
     "STRATEGIES",
+    "AdmissionControl",
     "AdmissionRules",
     "Allocation",
     "AskPlaces",
-    "Asker",
-    "AskerEffect",
-    "AskerSettings",
-    "AskerState",
     "Booked",
     "BookedHost",
     "BookingError",
@@ -50,7 +51,6 @@ __all__ = [
     "ConcentrateStrategy",
     "Copy",
     "Demand",
-    "Gatekeeper",
     "Hold",
     "HostSilent",
     "MixedStrategy",
@@ -59,6 +59,10 @@ __all__ = [
     "PlacesRequest",
     "ReleasePlaces",
     "RenewPlaces",
+    "ReservationClient",
+    "ReservationClientState",
+    "ReservationEffect",
+    "ReservationSettings",
     "Shortfall",
     "SpreadStrategy",
     "Strategy",

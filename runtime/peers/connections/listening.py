@@ -48,7 +48,7 @@ MOST_OF_ONE = 128
 """Connections of one member, so that it does not take all."""
 
 
-class Listener:
+class PeerListener:
     """A listening socket and the threads behind it; `close` ends all of them.
 
     It listens from the beginning, but takes nobody in before `start`. Connections for processes

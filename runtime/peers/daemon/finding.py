@@ -5,19 +5,19 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable
 
-from runtime.peers.daemon.surroundings import Surroundings
+from runtime.peers.daemon.context import DaemonContext
 from runtime.peers.model import Address
 
 _ALL = ("", "0.0.0.0", "::")
 
 
-def addresses_of(surroundings: Surroundings) -> list[Address]:
+def addresses_of(context: DaemonContext) -> list[Address]:
     """Return where supernodes are said to be: each address of each name.
 
     The configuration comes before the credential.
     """
-    named = surroundings.configuration.supernodes
-    named = named or surroundings.dialler.credential.header.supernodes
+    named = context.configuration.supernodes
+    named = named or context.dialler.credential.header.supernodes
     return list(dict.fromkeys(one for name in named for one in _resolved(name)))
 
 
@@ -29,22 +29,22 @@ def _resolved(name: Address) -> list[Address]:
     return [Address(str(address[0]), name.port) for *_, address in found]
 
 
-def own_addresses(surroundings: Surroundings, seen: Iterable[Address] = ()) -> tuple[Address, ...]:
+def own_addresses(context: DaemonContext, seen: Iterable[Address] = ()) -> tuple[Address, ...]:
     """Return where this process is: as it is configured, or as a supernode would be reached."""
-    if configured := surroundings.configuration.text("address"):
-        return (Address.parse(configured, surroundings.port),)
-    listen = surroundings.configuration.text("listen")
+    if configured := context.configuration.text("address"):
+        return (Address.parse(configured, context.port),)
+    listen = context.configuration.text("listen")
     if listen not in _ALL:
-        return (Address(listen, surroundings.port),)
-    for other in [*addresses_of(surroundings), *seen]:
+        return (Address(listen, context.port),)
+    for other in [*addresses_of(context), *seen]:
         if host := source_address(other):
-            return (Address(host, surroundings.port),)
-    return (Address(socket.getfqdn(), surroundings.port),)
+            return (Address(host, context.port),)
+    return (Address(socket.getfqdn(), context.port),)
 
 
-def listening_host(surroundings: Surroundings) -> str:
+def listening_host(context: DaemonContext) -> str:
     """Return where this process is reached from this machine."""
-    listen = surroundings.configuration.text("listen")
+    listen = context.configuration.text("listen")
     return "127.0.0.1" if listen in _ALL else listen
 
 

@@ -20,8 +20,8 @@ from runtime.peers.connections.passing import OpenPassage
 from runtime.peers.connections.serving import TakeOver
 from runtime.peers.connections.sockets import PeerSocket
 from runtime.peers.contracts import Launch
+from runtime.peers.daemon.context import DaemonContext, ReservedPlaces, Standing
 from runtime.peers.daemon.joining import joined
-from runtime.peers.daemon.surroundings import ReservedPlaces, Standing, Surroundings
 from runtime.peers.errors import Refused
 from runtime.peers.model import MOST_PROCESSES, Reason, are_ranks
 
@@ -38,15 +38,15 @@ class LaunchService:
 
     places: Annotated[ReservedPlaces, requires()]
 
-    _surroundings: Surroundings
+    _context: DaemonContext
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: dict[str, tuple[str, list[list[int]]]] = {}
 
-    def begin(self, surroundings: Surroundings) -> None:
+    def begin(self, context: DaemonContext) -> None:
         """Be ready."""
-        self._surroundings = surroundings
+        self._context = context
 
     def end(self) -> None:
         """Need nothing: what was started has ended with its connections."""
@@ -59,10 +59,10 @@ class LaunchService:
         if len(ranks) > MOST_PROCESSES or not are_ranks(ranks):
             raise Refused("the ranks of the caller are none", reason=Reason.BAD_REQUEST)
         hold = self.places.confirm(caller, key, application)
-        python = self._surroundings.configuration.text("python") or sys.executable
+        python = self._context.configuration.text("python") or sys.executable
         argv = bootstrap.far_argv(python, size, marker)
         try:
-            passage = self._surroundings.passed.open()
+            passage = self._context.passed.open()
         except OSError as error:
             self.places.ended(key)
             raise Refused(
@@ -74,7 +74,7 @@ class LaunchService:
         try:
             started = GuardProcess(f"{application[:40]} of {caller}", argv)
         except OSError as error:
-            self._surroundings.passed.close(passage)
+            self._context.passed.close(passage)
             self.places.ended(key)
             raise Refused(
                 "the Python of this peer cannot be started",
@@ -86,12 +86,12 @@ class LaunchService:
             self._running[key] = application, ranks
         log.info("%s runs, %d processes", started.name, hold.processes)
         facts = {
-            "peer": self._surroundings.me.name,
+            "peer": self._context.me.name,
             "python": python,
-            "version": self._surroundings.version,
+            "version": self._context.version,
             "host": platform.node(),
             "processes": hold.processes,
-            "cache": str(self._surroundings.folder.cache),
+            "cache": str(self._context.folder.cache),
             "token": passage.token,
             "doors": passage.folder,
         }
@@ -103,11 +103,11 @@ class LaunchService:
         """Join the guard to the connection until one of them has ended, then end the guard."""
         try:
             # A user's machine that loses its power says nothing; its programs end all the same.
-            keep_alive(taken, self._surroundings.configuration.seconds("lease"))
+            keep_alive(taken, self._context.configuration.seconds("lease"))
             guard.join(taken)
             guard.finish()
         finally:
-            self._surroundings.passed.close(passage)
+            self._context.passed.close(passage)
             with self._lock:
                 del self._running[key]
             self.places.ended(key)

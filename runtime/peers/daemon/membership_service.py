@@ -12,9 +12,9 @@ from gcm import provides
 from runtime.peers.connections.connection import MemberConnection
 from runtime.peers.contracts import LabMembership, Plain
 from runtime.peers.credentials.credential import write_secret
+from runtime.peers.daemon.context import DaemonContext, Repeated, Standing, clock
 from runtime.peers.daemon.finding import addresses_of, own_addresses
 from runtime.peers.daemon.round_trips import RoundTrips
-from runtime.peers.daemon.surroundings import Repeated, Standing, Surroundings, clock
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.membership import HostList, OwnRow, Row, read_text, text_of
 from runtime.peers.model import MOST_MEASURED, Address, Member, MemberRole, PeerName, Reason
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 class MembershipService:
     """Tells a supernode that the peer is there, and works on where there is none."""
 
-    _surroundings: Surroundings
+    _context: DaemonContext
     _own: OwnRow
     _hosts: HostList
     _round_trips: RoundTrips
@@ -41,13 +41,13 @@ class MembershipService:
         self._said = "it has not reached a supernode yet"
         self._faults: list[str] = []
 
-    def begin(self, surroundings: Surroundings) -> None:
+    def begin(self, context: DaemonContext) -> None:
         """Read what was known, and begin to signal."""
-        found = surroundings.configuration
-        self._surroundings = surroundings
-        self._hosts = HostList(str(surroundings.me), found.number("known_hosts"))
-        self._round_trips = RoundTrips(surroundings)
-        peer = Member(PeerName(surroundings.me.name), own_addresses(surroundings), found.share)
+        found = context.configuration
+        self._context = context
+        self._hosts = HostList(str(context.me), found.number("known_hosts"))
+        self._round_trips = RoundTrips(context)
+        peer = Member(PeerName(context.me.name), own_addresses(context), found.share)
         self._own = OwnRow(peer, self._remembered() + 1)
         self._save()
         self._repeated = [
@@ -61,7 +61,7 @@ class MembershipService:
             one.close()
         self._save()
         if self._supernode is not None:
-            dialler = self._surroundings.dialler
+            dialler = self._context.dialler
             try:
                 with dialler.dial(self._supernode, timeout=1.0) as connection:
                     connection.stub(LabMembership, 1.0).leave(dialler.me)
@@ -87,7 +87,7 @@ class MembershipService:
 
     def exchange(self, caller: str, news: Plain) -> Plain:  # noqa: ARG002 - the contract's
         """Refuse: only supernodes have a table."""
-        raise Refused(f"{self._surroundings.me} is not a supernode", reason=Reason.BAD_REQUEST)
+        raise Refused(f"{self._context.me} is not a supernode", reason=Reason.BAD_REQUEST)
 
     def round_trips(self, caller: str, peers: list[Any]) -> Plain:  # noqa: ARG002 - the contract's
         """Return the round trips to other peers."""
@@ -101,7 +101,7 @@ class MembershipService:
         except PeerError as error:
             raise Refused(error.what, reason=Reason.BAD_REQUEST) from error
         return dict(
-            self._round_trips.to([one for one in members if one.principal != self._surroundings.me])
+            self._round_trips.to([one for one in members if one.principal != self._context.me])
         )
 
     def hosts(self, caller: str, most: int) -> Plain:  # noqa: ARG002 - the contract's
@@ -150,13 +150,13 @@ class MembershipService:
         """Tell one supernode that this peer lives: the last one, else any that answers."""
         self._own.peer = Member(
             self._own.peer.name,
-            own_addresses(self._surroundings, [self._supernode] if self._supernode else []),
-            self._surroundings.configuration.share,
+            own_addresses(self._context, [self._supernode] if self._supernode else []),
+            self._context.configuration.share,
         )
         faults = []
         for address in self._supernodes():
             try:
-                with self._surroundings.dialler.dial(address) as connection:
+                with self._context.dialler.dial(address) as connection:
                     self._signal_to(connection)
             except PeerError as error:
                 faults.append(str(error))
@@ -174,7 +174,7 @@ class MembershipService:
         """Return where supernodes may be: the last one first, the others in any order."""
         with self._lock:
             heard = [one for peer in self._hosts.supernodes for one in peer.addresses]
-        found = list(dict.fromkeys([*addresses_of(self._surroundings), *heard]))
+        found = list(dict.fromkeys([*addresses_of(self._context), *heard]))
         random.shuffle(found)
         found.sort(key=lambda address: address != self._supernode)
         return found
@@ -187,7 +187,7 @@ class MembershipService:
                 place=str(connection.address),
                 cure="Correct `supernodes` in the configuration",
             )
-        membership, me = connection.stub(LabMembership), self._surroundings.dialler.me
+        membership, me = connection.stub(LabMembership), self._context.dialler.me
         answer = membership.alive(me, self._own.beat().plain())
         faults = [str(answer["fault"])] if answer.get("fault") else []
         if answer.get("row"):
@@ -208,7 +208,7 @@ class MembershipService:
 
     def _fetch(self, membership: LabMembership, me: str) -> None:
         """Fetch hosts; a lab that is larger than the list is not followed in all its changes."""
-        found = self._surroundings.configuration
+        found = self._context.configuration
         most = found.number("known_hosts")
         told = membership.hosts(me, most)
         rows = [Row.of(one)[0] for one in told.get("rows", ())]
@@ -227,7 +227,7 @@ class MembershipService:
         for peer in self._round_trips.due(candidates, clock()):
             name = str(peer.principal)
             try:
-                with self._surroundings.dialler.reach(peer) as connection:
+                with self._context.dialler.reach(peer) as connection:
                     self._round_trips.measure(peer, connection)
                     rows = [] if self._supernode else self._gossip(connection)
             except PeerError as error:
@@ -241,16 +241,16 @@ class MembershipService:
                 self._hosts.learn_from_peer(rows)
 
     def _gossip(self, connection: MemberConnection) -> list[Row]:
-        membership, me = connection.stub(LabMembership), self._surroundings.dialler.me
+        membership, me = connection.stub(LabMembership), self._context.dialler.me
         membership.alive(me, self._own.beat().plain())
-        told = membership.hosts(me, self._surroundings.configuration.number("known_hosts"))
+        told = membership.hosts(me, self._context.configuration.number("known_hosts"))
         return [Row.of(one)[0] for one in told.get("rows", ())]
 
     # --- the file -------------------------------------------------------------------------------
 
     def _remembered(self) -> int:
         """Read the file, and return how many lives the peer has had."""
-        file = self._surroundings.folder.hosts
+        file = self._context.folder.hosts
         try:
             rows, incarnation = read_text(file.read_text(encoding="ascii"))
         except FileNotFoundError:
@@ -265,6 +265,6 @@ class MembershipService:
         with self._lock:
             text = text_of(self._hosts, self._own.incarnation)
         try:
-            write_secret(self._surroundings.folder.hosts, text)
+            write_secret(self._context.folder.hosts, text)
         except PeerError as error:
             log.warning("the list of hosts is not kept: %s", error)

@@ -11,18 +11,18 @@ from typing import cast
 
 from gcm import Composite, Primitive, running
 from gcm.adl import load
-from runtime.peers.booking.gatekeeper import is_denied
+from runtime.peers.booking.admission_control import is_denied
 from runtime.peers.configuration.folder import PeerFolder
 from runtime.peers.configuration.reading import read
 from runtime.peers.connections.dialling import MemberDialler
-from runtime.peers.connections.listening import Listener
+from runtime.peers.connections.listening import PeerListener
 from runtime.peers.connections.passing import PassedConnections
 from runtime.peers.connections.serving import Services
 from runtime.peers.contracts import CONTRACTS
 from runtime.peers.credentials.credential import Credential
+from runtime.peers.daemon.context import DaemonContext, Placed
 from runtime.peers.daemon.finding import listening_host, own_addresses
 from runtime.peers.daemon.running import RunningFile
-from runtime.peers.daemon.surroundings import Placed, Surroundings
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, MemberRole
 
@@ -55,7 +55,7 @@ class Daemon:
     @property
     def address(self) -> Address:
         """Where the daemon says it is."""
-        return own_addresses(self._surroundings)[0]
+        return own_addresses(self._context)[0]
 
     def __enter__(self) -> Daemon:
         """Begin."""
@@ -85,18 +85,18 @@ class Daemon:
             return is_denied(host, found.deny)
 
         passed = PassedConnections(self.folder.doors, is_refused)
-        listener = Listener(
+        listener = PeerListener(
             credential, found.text("listen"), found.ports(role), found.revoked, passed=passed
         )
         stack.callback(listener.close)
         dialler = MemberDialler(credential, revoked=found.revoked)
-        self._surroundings = Surroundings(
+        self._context = DaemonContext(
             self.folder, found, dialler, listener.port, _version(), threading.Event(), passed
         )
         root = cast(Composite, load(DOCUMENTS[role]))
         for child in root.children:
             content = cast(Placed, cast(Primitive, child).content)
-            content.begin(self._surroundings)
+            content.begin(self._context)
             stack.callback(content.end)
         stack.enter_context(running(root))
         services = Services(is_refused)
@@ -105,8 +105,8 @@ class Daemon:
                 services.serve(contract, root.stub(name, contract))
         listener.start(services)
         stack.callback(listener.close)  # first: all that runs for others ends with it
-        stack.callback(self._surroundings.ending.set)
-        file.write(Address(listening_host(self._surroundings), listener.port))
+        stack.callback(self._context.ending.set)
+        file.write(Address(listening_host(self._context), listener.port))
         log.info("%s listens at %s", credential.principal, self.address)
 
 

@@ -1,4 +1,4 @@
-"""The gatekeeper of a peer as a component: reservations, and what may be done with them."""
+"""The admission control of a peer as a component: reservations, and the jobs started for them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import replace
 from typing import Any
 
 from gcm import provides
-from runtime.peers.booking import AdmissionRules, Gatekeeper, Hold, PlacesRequest
+from runtime.peers.booking import AdmissionControl, AdmissionRules, Hold, PlacesRequest
 from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.connections.serving import calling_host
 from runtime.peers.contracts import Reservation
-from runtime.peers.daemon.owner import OwnersWork
-from runtime.peers.daemon.surroundings import (
+from runtime.peers.daemon.context import (
+    DaemonContext,
     Repeated,
     ReservedPlaces,
     Standing,
-    Surroundings,
     clock,
 )
+from runtime.peers.daemon.owner import OwnersWork
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.model import Member, Principal, Reason, key_of
 
@@ -38,9 +38,9 @@ REACH_TIMEOUT = 2.5
 @provides("places", ReservedPlaces)
 @provides("standing", Standing)
 class ReservationService:
-    """Reservations for users: the gatekeeper decides, this has its lock and its clock."""
+    """Reservations for users: admission control decides; it has the lock and the clock."""
 
-    _gatekeeper: Gatekeeper
+    _admission: AdmissionControl
     _ticking: Repeated
     _rules: AdmissionRules
     _owner: OwnersWork
@@ -49,9 +49,9 @@ class ReservationService:
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
-    def begin(self, surroundings: Surroundings) -> None:
+    def begin(self, context: DaemonContext) -> None:
         """Open the gate."""
-        found = surroundings.configuration
+        found = context.configuration
         self._rules = AdmissionRules(
             found.share,
             found.deny,
@@ -59,9 +59,9 @@ class ReservationService:
             found.seconds("lease"),
         )
         self._owner = OwnersWork(found)
-        self._dialler = surroundings.dialler
-        self._gatekeeper = Gatekeeper(self._rules)
-        self._ticking = Repeated("peer gatekeeper", self._tick, LOOK_AT_OWNER)
+        self._dialler = context.dialler
+        self._admission = AdmissionControl(self._rules)
+        self._ticking = Repeated("peer admission", self._tick, LOOK_AT_OWNER)
 
     def end(self) -> None:
         """Need no clock any more; what was started has ended with its connections."""
@@ -76,7 +76,7 @@ class ReservationService:
         request = PlacesRequest(key_of(key), application[:200], processes, lease)
         with self._lock:
             principal = Principal.parse(caller)
-            answer = self._gatekeeper.reserve(principal, calling_host(), request, clock())
+            answer = self._admission.reserve(principal, calling_host(), request, clock())
         words = f"{answer.processes} places" if answer.is_granted else answer.detail
         log.info("%s asked for %d places: %s", caller, processes, words)
         self._ticking.now()
@@ -85,17 +85,17 @@ class ReservationService:
     def renew(self, caller: str, key: str, lease: float) -> bool:
         """Let a reservation last longer."""
         with self._lock:
-            return self._gatekeeper.renew(Principal.parse(caller), key_of(key), lease, clock())
+            return self._admission.renew(Principal.parse(caller), key_of(key), lease, clock())
 
     def release(self, caller: str, key: str) -> None:
         """Give places back."""
         with self._lock:
-            self._gatekeeper.release(Principal.parse(caller), key_of(key))
+            self._admission.release(Principal.parse(caller), key_of(key))
 
     def reach(self, caller: str, peers: list[Any]) -> list[str]:
         """Try to connect to other peers, many at a time."""
         with self._lock:
-            distrust = self._gatekeeper.distrust(Principal.parse(caller), calling_host())
+            distrust = self._admission.distrust(Principal.parse(caller), calling_host())
         if distrust is not None:
             raise Refused(distrust[1], reason=distrust[0])
         if len(peers) > MOST_REACHED:
@@ -120,7 +120,7 @@ class ReservationService:
         """Raise Refused unless a reservation with this key is the caller's."""
         with self._lock:
             if any(
-                hold.key == key and str(hold.principal) == caller for hold in self._gatekeeper.holds
+                hold.key == key and str(hold.principal) == caller for hold in self._admission.holds
             ):
                 return
         raise Refused(
@@ -132,19 +132,19 @@ class ReservationService:
     def confirm(self, caller: str, key: str, application: str) -> Hold:
         """Take a reservation to start something."""
         with self._lock:
-            return self._gatekeeper.confirm(
+            return self._admission.confirm(
                 Principal.parse(caller), key_of(key), application, clock()
             )
 
     def ended(self, key: str) -> None:
         """Let places go."""
         with self._lock:
-            self._gatekeeper.ended(key_of(key))
+            self._admission.ended(key_of(key))
 
     def facts(self) -> dict[str, object]:
         """Return the share, and what is reserved or runs; never the keys."""
         with self._lock:
-            holds, share = self._gatekeeper.holds, self._gatekeeper.rules.share
+            holds, share = self._admission.holds, self._admission.rules.share
         runs = [
             {
                 "user": hold.principal.name,
@@ -168,11 +168,11 @@ class ReservationService:
         share = self._owner.share()
         now = clock()
         with self._lock:
-            if share != self._gatekeeper.rules.share:
+            if share != self._admission.rules.share:
                 log.info("the share is %d x %d now: %s", *share.plain(), self._owner.said)
-                self._gatekeeper.rules = replace(self._rules, share=share)
-            expired = self._gatekeeper.advance(now)
-            due = self._gatekeeper.next_time - now
+                self._admission.rules = replace(self._rules, share=share)
+            expired = self._admission.advance(now)
+            due = self._admission.next_time - now
         for hold in expired:
             log.info("the reservation of %s has not been renewed: it ends", hold.principal)
         return max(0.01, min(due, LOOK_AT_OWNER))

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 
 from runtime.peers.connections.connection import MemberConnection
-from runtime.peers.daemon.surroundings import Surroundings, clock
+from runtime.peers.daemon.context import DaemonContext, clock
 from runtime.peers.errors import PeerError
 from runtime.peers.latency import RttTable, RttTarget, network_of
 from runtime.peers.model import Member
@@ -22,9 +22,9 @@ PATIENCE = 2.0
 class RoundTrips:
     """What is known, and who is measured next; any thread may ask."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._me = surroundings.dialler.me
-        self._dialler = surroundings.dialler
+    def __init__(self, context: DaemonContext) -> None:
+        self._me = context.dialler.me
+        self._dialler = context.dialler
         self._lock = threading.Lock()
         self._table = RttTable()
 

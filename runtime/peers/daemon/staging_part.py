@@ -8,7 +8,7 @@ from typing import Annotated
 
 from gcm import provides, requires
 from runtime.peers.contracts import Staging
-from runtime.peers.daemon.surroundings import ReservedPlaces, Surroundings
+from runtime.peers.daemon.context import DaemonContext, ReservedPlaces
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, MemberRole, Principal
 from runtime.peers.staging.cache import ContentCache
@@ -25,22 +25,22 @@ class StagingPart(StagingService):
 
     places: Annotated[ReservedPlaces, requires()]
 
-    _surroundings: Surroundings
+    _context: DaemonContext
 
     def __init__(self) -> None:
         """Wait for `begin`, which says where files are kept."""
 
-    def begin(self, surroundings: Surroundings) -> None:
+    def begin(self, context: DaemonContext) -> None:
         """Open the cache; raises PeerError."""
-        self._surroundings = surroundings
-        folder, most = surroundings.folder.cache, surroundings.configuration.number("cache_size")
+        self._context = context
+        folder, most = context.folder.cache, context.configuration.number("cache_size")
         try:
             cache = ContentCache(folder, most)
         except OSError as error:
             raise PeerError("cannot be used", place=str(folder), cause=str(error)) from error
         super().__init__(
-            cache, self.places.check, self._open_peer, surroundings.ending,
-            open_web=_open_web if surroundings.configuration.is_on("web") else None,
+            cache, self.places.check, self._open_peer, context.ending,
+            open_web=_open_web if context.configuration.is_on("web") else None,
         )  # fmt: skip
 
     def end(self) -> None:
@@ -49,7 +49,7 @@ class StagingPart(StagingService):
     @contextmanager
     def _open_peer(self, name: str, address: str, digest: str) -> Iterator[ContentSource]:
         """Open another peer as the source of a content."""
-        dialler = self._surroundings.dialler
+        dialler = self._context.dialler
         expected = Principal.parse(f"{MemberRole.PEER}:{name}")
         with dialler.dial(Address.parse(address), expected) as connection:
             yield _PeerSource(connection.stub(Staging, GET_TIMEOUT), dialler.me, digest)

@@ -11,8 +11,8 @@ from typing import Any
 from gcm import provides
 from runtime.peers.connections.serving import calling_host
 from runtime.peers.contracts import LabMembership, Plain
+from runtime.peers.daemon.context import DaemonContext, Repeated, Standing, clock
 from runtime.peers.daemon.finding import addresses_of, own_addresses
-from runtime.peers.daemon.surroundings import Repeated, Standing, Surroundings, clock
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.latency import near_and_others, network_of
 from runtime.peers.membership import AT_ONCE, MemberState, MemberTable, OwnRow, Row
@@ -30,7 +30,7 @@ MOST_CHECKS = 4  # at once
 class SupernodeService:
     """The table has the truth, this has its lock, its clock and its connections."""
 
-    _surroundings: Surroundings
+    _context: DaemonContext
     _table: MemberTable
     _own: OwnRow
     _repeated: tuple[Repeated, ...] = ()
@@ -41,13 +41,13 @@ class SupernodeService:
         self._checked: dict[str, tuple[Member, str]] = {}
         self._partners: dict[Address, str] = {}
 
-    def begin(self, surroundings: Surroundings) -> None:
+    def begin(self, context: DaemonContext) -> None:
         """Begin to compare."""
-        found = surroundings.configuration
-        self._surroundings = surroundings
+        found = context.configuration
+        self._context = context
         self._began = clock()
         self._table = MemberTable(os.urandom(8).hex(), found.seconds("expire_after"))
-        me = Member(PeerName(surroundings.me.name), (), Share(0, 0), MemberRole.SUPERNODE)
+        me = Member(PeerName(context.me.name), (), Share(0, 0), MemberRole.SUPERNODE)
         self._own = OwnRow(me)
         every = found.seconds("exchange_every")
         self._checker = [
@@ -118,7 +118,7 @@ class SupernodeService:
     @property
     def _waited(self) -> float:
         """After how many seconds everybody who is there has been heard of."""
-        return 2 * self._surroundings.configuration.seconds("alive_every")
+        return 2 * self._context.configuration.seconds("alive_every")
 
     def leave(self, caller: str) -> None:
         """Take a member's word that it ends."""
@@ -140,7 +140,7 @@ class SupernodeService:
                     {**_shown(row.peer), "seconds": round(self._table.age(row.name, now), 1)}
                     for row in self._table.living
                 ],
-                "supernodes": sorted({*self._partners.values()} - {str(self._surroundings.me)}),
+                "supernodes": sorted({*self._partners.values()} - {str(self._context.me)}),
             }
 
     # --- whether members are where they say -----------------------------------------------------
@@ -163,7 +163,7 @@ class SupernodeService:
             return None
         fault = ""
         try:
-            self._surroundings.dialler.reach(row.peer, CHECK_TIMEOUT).close()
+            self._context.dialler.reach(row.peer, CHECK_TIMEOUT).close()
         except PeerError as error:
             fault = str(error)
             log.warning("%s cannot be reached where it says it is: %s", row.name, error)
@@ -186,7 +186,7 @@ class SupernodeService:
 
     def _beat(self) -> None:
         # Names may take long to be looked up; nobody waits for the table meanwhile.
-        addresses = own_addresses(self._surroundings, list(self._partners))
+        addresses = own_addresses(self._context, list(self._partners))
         with self._lock:
             self._own.peer = Member(
                 self._own.peer.name,
@@ -196,7 +196,7 @@ class SupernodeService:
             )
             now = clock()
             if not self._table.take(self._own.beat(), 0.0, now):
-                known = self._table.known(str(self._surroundings.me))
+                known = self._table.known(str(self._context.me))
                 if known is not None and (fault := self._own.take(known)):
                     log.warning("%s", fault)
                 self._table.take(self._own.beat(), 0.0, now)
@@ -204,15 +204,12 @@ class SupernodeService:
 
     def _exchange(self) -> None:
         """Compare with another supernode, each time with one chosen by chance."""
-        candidates = addresses_of(self._surroundings)
+        candidates = addresses_of(self._context)
         with self._lock:
             for row in self._table.living:
-                if (
-                    row.peer.role is MemberRole.SUPERNODE
-                    and row.peer.name != self._surroundings.me.name
-                ):
+                if row.peer.role is MemberRole.SUPERNODE and row.peer.name != self._context.me.name:
                     candidates += row.peer.addresses
-        mine = {str(self._surroundings.me)}
+        mine = {str(self._context.me)}
         others = [one for one in dict.fromkeys(candidates) if self._partners.get(one) not in mine]
         random.shuffle(others)
         for address in others:
@@ -224,7 +221,7 @@ class SupernodeService:
 
     def _compare_at(self, address: Address) -> bool:
         """Compare with whoever is at an address; tell whether that was another supernode."""
-        dialler = self._surroundings.dialler
+        dialler = self._context.dialler
         with dialler.dial(address) as connection:
             partner = str(connection.principal)
             self._partners[address] = partner

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from gcm import provides, requires
 from runtime.peers.contracts import Plain, StatusService
-from runtime.peers.daemon.surroundings import Standing, Surroundings, clock
+from runtime.peers.daemon.context import DaemonContext, Standing, clock
 from runtime.peers.errors import Refused
 from runtime.peers.model import MemberRole, Principal, Reason
 
@@ -20,11 +20,11 @@ class WatchingService:
     reservation: Annotated[Standing | None, requires(optional=True)]
     launch: Annotated[Standing | None, requires(optional=True)]
 
-    _surroundings: Surroundings
+    _context: DaemonContext
 
-    def begin(self, surroundings: Surroundings) -> None:
+    def begin(self, context: DaemonContext) -> None:
         """Begin to count the time."""
-        self._surroundings = surroundings
+        self._context = context
         self._began = clock()
 
     def end(self) -> None:
@@ -33,7 +33,7 @@ class WatchingService:
     def status(self, caller: str) -> Plain:
         """Return what the components tell."""
         who = Principal.parse(caller)
-        if who.role is not MemberRole.USER and who != self._surroundings.me:
+        if who.role is not MemberRole.USER and who != self._context.me:
             raise Refused("only users and the daemon itself are told", reason=Reason.NOT_TRUSTED)
         parts = {
             "membership": self.membership,
@@ -41,10 +41,10 @@ class WatchingService:
             "launch": self.launch,
         }
         return {
-            "name": str(self._surroundings.me),
-            "lab": self._surroundings.dialler.credential.header.lab,
-            "version": self._surroundings.version,
-            "days_left": round(self._surroundings.dialler.credential.days_left, 1),
+            "name": str(self._context.me),
+            "lab": self._context.dialler.credential.header.lab,
+            "version": self._context.version,
+            "days_left": round(self._context.dialler.credential.days_left, 1),
             "seconds": round(clock() - self._began, 1),
             "clock": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             **{name: part.facts() for name, part in parts.items() if part is not None},

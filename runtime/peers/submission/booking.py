@@ -13,10 +13,6 @@ from queue import Empty, SimpleQueue
 from typing import Self
 
 from runtime.peers.booking import (
-    Asker,
-    AskerEffect,
-    AskerSettings,
-    AskerState,
     AskPlaces,
     Booked,
     BookedHost,
@@ -27,6 +23,10 @@ from runtime.peers.booking import (
     Offer,
     ReleasePlaces,
     RenewPlaces,
+    ReservationClient,
+    ReservationClientState,
+    ReservationEffect,
+    ReservationSettings,
     Shortfall,
     Strategy,
 )
@@ -53,7 +53,8 @@ class NotEnoughPlaces(PeerError):
 
 
 class Booking:
-    """The places of one run: an `Asker`, a thread that owns it, and threads that call peers.
+    """The places of one run: a `ReservationClient`, a thread that owns it, and threads that call
+    peers.
 
     >>> with Booking(lab, Demand(8, 2), strategy) as booking:        # doctest: +SKIP
     ...     hosts = booking.book(lab.offers(lab.find_hosts(100)))
@@ -66,7 +67,7 @@ class Booking:
         lab: Lab,
         demand: Demand,
         strategy: Strategy,
-        settings: AskerSettings | None = None,
+        settings: ReservationSettings | None = None,
         told: Told = lambda _: None,
         *,
         program: str = "",
@@ -78,15 +79,15 @@ class Booking:
         """The key at each booked peer. A secret: whoever has it may launch there, once."""
         self._demand = demand
         self._told = told
-        self._asker = Asker(
+        self._client = ReservationClient(
             demand,
             strategy,
             random=random.SystemRandom().random,
             new_key=lambda: Key(secrets.token_hex(16)),
             settings=settings,
         )
-        self._answer_timeout = (settings or AskerSettings()).answer
-        self._events: SimpleQueue[Callable[[], list[AskerEffect]] | None] = SimpleQueue()
+        self._answer_timeout = (settings or ReservationSettings()).answer
+        self._events: SimpleQueue[Callable[[], list[ReservationEffect]] | None] = SimpleQueue()
         self._outcomes: SimpleQueue[_Outcome | None] = SimpleQueue()  # None: there is no more
         self._is_asked = False  # whether somebody waits for that None
         self._calls = ThreadPoolExecutor(MOST_CALLS, "booking")
@@ -104,7 +105,7 @@ class Booking:
             NotEnoughPlaces: too few were found in time; it says who refused, and why.
             PeerError: nobody can be asked.
         """
-        self._post(lambda now: self._asker.begin(offers, now))
+        self._post(lambda now: self._client.begin(offers, now))
         return self._await()
 
     def replaced(self, peer: str, why: str, *, for_good: bool = False) -> Sequence[BookedHost]:
@@ -117,7 +118,7 @@ class Booking:
         """
         self.lab.forget(peer)
         key = self.keys[peer]
-        self._post(lambda now: self._asker.lost(key, why, now, for_good=for_good))
+        self._post(lambda now: self._client.lost(key, why, now, for_good=for_good))
         hosts = self._await()
         while key in self.keys.values():  # that was said of another one, which was lost before
             hosts = self._await()
@@ -137,7 +138,7 @@ class Booking:
     def launched(self, peer: str) -> None:
         """Take note that the job's own connection holds the places of a peer now."""
         key = self.keys[peer]
-        self._post(lambda _: self._asker.begun(key))
+        self._post(lambda _: self._client.begun(key))
 
     def __enter__(self) -> Self:
         """Return the booking."""
@@ -145,7 +146,7 @@ class Booking:
 
     def __exit__(self, *_: object) -> None:
         """Give back what was not launched, and end the threads."""
-        self._post(lambda _: self._asker.cancel())
+        self._post(lambda _: self._client.cancel())
         self._events.put(None)
         self._thread.join()
         self._calls.shutdown()
@@ -173,16 +174,16 @@ class Booking:
             case PeerError():
                 raise outcome
 
-    # --- the thread that owns the asker ---------------------------------------------------------
+    # --- the thread that owns the client --------------------------------------------------------
 
-    def _post(self, event: Callable[[float], list[AskerEffect]]) -> None:
+    def _post(self, event: Callable[[float], list[ReservationEffect]]) -> None:
         self._events.put(lambda: event(time.monotonic()))
 
     def _run(self) -> None:
         try:
             self._serve()
         except Exception as error:
-            for effect in self._asker.cancel():
+            for effect in self._client.cancel():
                 self._do(effect)
             if isinstance(error, PeerError):
                 self._outcomes.put(error)
@@ -192,7 +193,7 @@ class Booking:
 
     def _serve(self) -> None:
         while True:
-            left = self._asker.next_time - time.monotonic()
+            left = self._client.next_time - time.monotonic()
             try:
                 event = self._events.get(timeout=None if left == FOREVER else max(0.0, left))
             except Empty:
@@ -202,17 +203,17 @@ class Booking:
             for effect in event():
                 self._do(effect)
 
-    def _settle(self, _: float) -> list[AskerEffect]:
-        if self._asker.state in (AskerState.HOLDING, AskerState.OVER):
+    def _settle(self, _: float) -> list[ReservationEffect]:
+        if self._client.state in (ReservationClientState.HOLDING, ReservationClientState.OVER):
             self._outcomes.put(None)
         else:
             self._is_asked = True
         return []
 
-    def _advance(self) -> list[AskerEffect]:
-        return self._asker.advance(time.monotonic())
+    def _advance(self) -> list[ReservationEffect]:
+        return self._client.advance(time.monotonic())
 
-    def _do(self, effect: AskerEffect) -> None:
+    def _do(self, effect: ReservationEffect) -> None:
         match effect:
             case AskPlaces():
                 self._calls.submit(self._ask, effect)
@@ -239,7 +240,7 @@ class Booking:
             offers = self.lab.offers(names)
         except PeerError:
             return  # what is known has to do
-        self._post(lambda now: self._asker.add_offers(offers, now))
+        self._post(lambda now: self._client.add_offers(offers, now))
 
     def _ask(self, wanted: AskPlaces) -> None:
         peer, key = wanted.peer, wanted.key
@@ -252,11 +253,11 @@ class Booking:
         except PeerError as fault:
             why = fault.in_one_line
             self.lab.forget(peer)
-            self._post(lambda now: self._asker.unreachable(key, why, now))
+            self._post(lambda now: self._client.unreachable(key, why, now))
             return
         detail = f"{answer.processes} places" if answer.is_granted else f"no: {answer.detail}"
         self._told(f"{peer}: {detail}")
-        self._post(lambda now: self._asker.answered(key, answer, now))
+        self._post(lambda now: self._client.answered(key, answer, now))
 
     def _renew(self, wanted: RenewPlaces) -> None:
         try:
@@ -266,7 +267,7 @@ class Booking:
             # It may only be slow: it is asked twice more before its lease is over.
             self.lab.forget(wanted.peer)
             return
-        self._post(lambda now: self._asker.renewed(wanted.key, is_there, now))
+        self._post(lambda now: self._client.renewed(wanted.key, is_there, now))
 
     def _release(self, wanted: ReleasePlaces) -> None:
         try:

@@ -16,7 +16,7 @@ from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials.credential import Credential
 from runtime.peers.errors import NotAuthentic, PeerError, PeerUnreachable
-from runtime.peers.latency import ASKER, Distances, Sites
+from runtime.peers.latency import SUBMITTER, Distances, Sites
 from runtime.peers.membership import HostList, Row, read_text, text_of
 from runtime.peers.model import MOST_MEASURED, Address, Member, MemberRole
 
@@ -142,7 +142,7 @@ class Lab:
 
         with self._placing:
             for one in answering:
-                self._distances.learn(ASKER, one.peer, one.rtt)
+                self._distances.learn(SUBMITTER, one.peer, one.rtt)
             self._sites.place([one.peer for one in answering], near_to)
             of = dict(self._sites.of)
         return [

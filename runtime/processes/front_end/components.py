@@ -13,7 +13,7 @@ from gcm.interfaces.interface import ClientInterface, ServerEnd
 from gcm.interfaces.types import ComponentType
 from runtime.hosting.host import Host
 from runtime.lifecycle.outcome import Connections
-from runtime.machine.calls import Served, operations
+from runtime.machine.calls import DispatchTable, operations
 from runtime.machine.clustering import (
     CLUSTER_TYPE,
     DOWN,
@@ -173,7 +173,7 @@ class Components:
             if upper is not None:
                 component.bind(UP, self._end(clustering_path(upper), MEMBERSHIP, TYPE))
             component.start()
-        self.from_ranks = Served()
+        self.from_ranks = DispatchTable()
         for contract in FROM_RANKS:
             stub: Any = self._here[told.cluster].server(CONTRACTS[contract]).stub
             self.from_ranks.serve(contract, stub)

@@ -9,8 +9,8 @@ from typing import Any
 
 from runtime.forwarding.forwarder import Forwarder
 from runtime.host_addresses import host_addresses
-from runtime.membership.doorstep import Found, this_machine
-from runtime.membership.room import UNIX, address_in
+from runtime.membership.bind_address import AdvertisedAddresses, this_machine
+from runtime.membership.run_directory import UNIX, address_in
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.links import FrontEndLinks
 from runtime.transport.channel import Handler, Relay
@@ -38,18 +38,19 @@ class Forwarding:
         self._hits = self._misses = 0
         self._lock = threading.Lock()  # several ways are opened at a time
         self._tunnels = {
-            cluster: (address_in(told.room, socket_to(cluster)),) for cluster in told.tunnels
+            cluster: (address_in(told.run_directory, socket_to(cluster)),)
+            for cluster in told.tunnels
         }
         self.links = FrontEndLinks(
             reactor, told.credentials, lambda stop: self._stops.get(stop, ()), serve, inward,
             names=told.names,
         )  # fmt: skip
         """Connections to other front-ends."""
-        more = (address_in(told.room, FROM_OTHERS),) if told.tunnels else ()
+        more = (address_in(told.run_directory, FROM_OTHERS),) if told.tunnels else ()
         self._forwarder = Forwarder(
             reactor, told.forwards, told.credentials, self._find, self.links.admit, more=more
         )
-        self.found: Found = self._machine, self._addresses(told)
+        self.found: AdvertisedAddresses = self._machine, self._addresses(told)
         """How others find it."""
 
     def learn(self, everybody: Iterable[Mapping[str, Any]]) -> None:
@@ -84,7 +85,7 @@ class Forwarding:
             self._misses += not found
         return found
 
-    def _of_use(self, found: Found) -> tuple[str, ...]:
+    def _of_use(self, found: AdvertisedAddresses) -> tuple[str, ...]:
         machine, addresses = found
         near = bool(machine) and machine == self._machine
         return tuple(one for one in addresses if near or not one.startswith(UNIX))

@@ -9,17 +9,17 @@ from typing import Any, Protocol
 
 from gcm.invocation import Invocation
 from runtime.errors import GridError
-from runtime.later import logger
-from runtime.machine.calls import NotServed, Served, stub
+from runtime.lazy_import import logger
+from runtime.machine.calls import CallRefused, DispatchTable, stub
 from runtime.machine.contracts import CONTRACTS, Control, Health, Routes, Views
 from runtime.machine.paths import LAUNCHER, RANKS
-from runtime.membership.room import address_in, as_others_see, remove_key
+from runtime.membership.run_directory import address_in, as_others_see, remove_key
 from runtime.topology import NO_NAMES, RankNames
 from runtime.transport.channel import Channel, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.keys import member_name
-from runtime.transport.listening import Door
+from runtime.transport.listening import Listener
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
@@ -57,17 +57,17 @@ class Watcher(Protocol):
 
 
 class Gate:
-    """A door for ranks. They wait behind it until they are released all at once."""
+    """A listener for ranks, which wait in it until all of them are released at once."""
 
     def __init__(
         self,
         reactor: Reactor,
-        room: str,
+        run_directory: str,
         port: int | None,
         credentials: Credentials,
         watcher: Watcher,
         *,
-        served: Served,
+        dispatch: DispatchTable,
         ranks: Iterable[str],
         incarnation: int,
         relay: Relay | None = None,
@@ -76,29 +76,32 @@ class Gate:
     ) -> None:
         """Listen, on this host only if `port` is None; raises Unreachable.
 
-        `served` is what ranks can call, `relay` says where what ranks send to others goes on. Let
-        in are these `ranks` in this incarnation, each once; if it `stays`, others may come later in
-        the place of lost ones. The log has their `names`.
+        `dispatch` has the operations that ranks can call, `relay` returns the next
+        station of a message between ranks. Admitted are these `ranks` in this incarnation, each
+        once; if it `stays`, others may come later in the place of lost ones. The log has their
+        `names`.
         """
         self._names = names
         self._expected = {member_name(rank, incarnation): rank for rank in ranks}
         self._stays = stays
         self._reactor = reactor
         self._relay = relay
-        self._room = room
+        self._run_directory = run_directory
         self._watcher = watcher
-        self._served = served
-        self._guests: dict[str, _Guest] = {}
+        self._dispatch = dispatch
+        self._admitted: dict[str, _AdmittedRank] = {}
         self.released = False
         self._is_closed = False
-        self._door = Door(reactor, address_in(room, "front-end", port), credentials, self._admit)
-        self.address = as_others_see(self._door.address)
+        self._listener = Listener(
+            reactor, address_in(run_directory, "front-end", port), credentials, self._admit
+        )
+        self.address = as_others_see(self._listener.address)
 
     def release(self) -> None:
         """Let nobody in from now on who is not expected: the ranks that have come run."""
         self.released = True
         if self._stays:
-            remove_key(self._room)
+            remove_key(self._run_directory)
         else:
             self.close()
 
@@ -110,63 +113,63 @@ class Gate:
 
     def dismiss(self, rank: str) -> None:
         """Hear nothing more of a rank, and hang up, so that it ends."""
-        guest = self._guests.get(rank)
-        if guest is not None:
-            guest.retire()
+        admitted = self._admitted.get(rank)
+        if admitted is not None:
+            admitted.retire()
 
     def expect_no_more(self, rank: str, incarnation: int) -> None:
         """Do not let a rank in any more that was to take the place of another one."""
         if self._expected.pop(member_name(rank, incarnation), None) is not None:
-            remove_key(self._room, alone=rank)
+            remove_key(self._run_directory, alone=rank)
 
     def views(self, rank: str) -> Views | None:
         """Return the views of one rank; None if it is not here."""
-        guest = self._guests.get(rank)
-        return None if guest is None else stub(Views, guest.send)
+        admitted = self._admitted.get(rank)
+        return None if admitted is None else stub(Views, admitted.send)
 
     def control(self, rank: str) -> Control | None:
         """Return the control of one rank; None if it is not here."""
-        guest = self._guests.get(rank)
-        return None if guest is None else stub(Control, guest.send)
+        admitted = self._admitted.get(rank)
+        return None if admitted is None else stub(Control, admitted.send)
 
     def forget(self) -> None:
         """Hear nothing more of these ranks: others have taken their place."""
-        for guest in self._guests.values():
-            guest.served = None
+        for admitted in self._admitted.values():
+            admitted.dispatch = None
 
     def routes(self, rank: str) -> Routes | None:
         """Return what a rank serves about routes; None if it is not here any more."""
-        guest = self._guests.get(rank)
-        return None if guest is None or guest.channel.is_closed else guest.routes
+        admitted = self._admitted.get(rank)
+        return None if admitted is None or admitted.channel.is_closed else admitted.routes
 
     def routes_of_others(self, rank: str) -> list[Routes]:
         """Return what all other ranks serve about routes."""
-        return [guest.routes for name, guest in self._guests.items() if name != rank]
+        return [admitted.routes for name, admitted in self._admitted.items() if name != rank]
 
     def close(self) -> None:
         """Let nobody in any more, and remove the key; twice is once."""
         if self._is_closed:
             return
         self._is_closed = True
-        self._door.close()
-        remove_key(self._room)
+        self._listener.close()
+        remove_key(self._run_directory)
         for rank in self._expected.values() if self.released else ():
-            remove_key(self._room, alone=rank)
+            remove_key(self._run_directory, alone=rank)
 
     def find(self, rank: str) -> Channel | None:
         """Return the way to a rank; None if it is not here."""
-        guest = self._guests.get(rank)
-        return guest.channel if guest is not None else None
+        admitted = self._admitted.get(rank)
+        return admitted.channel if admitted is not None else None
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing more can come from any rank."""
-        return all(guest.channel.is_closed for guest in self._guests.values())
+        return all(admitted.channel.is_closed for admitted in self._admitted.values())
 
     @property
     def traffic(self) -> tuple[int, int, int]:
         """Return the messages from and to the ranks, the bytes to them, and those from them."""
-        channels = [guest.channel for guest in self._guests.values()]
+        channels = [admitted.channel for admitted in self._admitted.values()]
         return (
             sum(one.messages for one in channels),
             sum(one.sent_bytes for one in channels),
@@ -180,29 +183,29 @@ class Gate:
             _log.warning("%s was refused: it is not a rank that is expected, or no longer", who)
             connected.close()
             return
-        guest = _Guest(
+        admitted = _AdmittedRank(
             self._reactor,
             connected,
             name,
             member,
             self._watcher,
-            served=self._served,
+            dispatch=self._dispatch,
             relay=self._relay,
             title=self._names.name(name),
         )
-        self._guests[name] = guest
+        self._admitted[name] = admitted
         if self.released:
-            remove_key(self._room, alone=name)
-        self._watcher.rank_here(name, guest.channel)
-        guest.channel.when_closed(self._left)
-        guest.channel.open(received)
+            remove_key(self._run_directory, alone=name)
+        self._watcher.rank_here(name, admitted.channel)
+        admitted.channel.when_closed(self._left)
+        admitted.channel.open(received)
 
     def _left(self, _: ChannelClosed) -> None:
         if self.is_empty:
             self._watcher.all_left()
 
 
-class _Guest:
+class _AdmittedRank:
     """One rank: the contracts that it serves, and the connection over which it calls others."""
 
     def __init__(
@@ -213,7 +216,7 @@ class _Guest:
         member: str,
         watcher: Watcher,
         *,
-        served: Served,
+        dispatch: DispatchTable,
         relay: Relay | None,
         title: str,
     ) -> None:
@@ -222,7 +225,7 @@ class _Guest:
         self.routes = stub(Routes, self.send)
         self._watcher = watcher
         self._relay = relay
-        self.served: Served | None = served
+        self.dispatch: DispatchTable | None = dispatch
         self._has_told_its_end = False
         # What other codes send to a rank has windows of its own, so it cannot be too much for long.
         self.channel = Channel(
@@ -243,7 +246,7 @@ class _Guest:
 
     def retire(self) -> None:
         """Hear nothing more of it, not even that it has gone."""
-        self.served, self._has_told_its_end = None, True
+        self.dispatch, self._has_told_its_end = None, True
         self.channel.close()
 
     def _onward(self, target: Target) -> Channel | None:
@@ -251,7 +254,7 @@ class _Guest:
 
         The launcher's own interface is called by the name that the rank has proved.
         """
-        onward = self._relay(target) if self._relay is not None and self.served else None
+        onward = self._relay(target) if self._relay is not None and self.dispatch else None
         own = self._member if target.component == LAUNCHER else self.name
         if onward is not None and target.client != own:
             raise TransportError(f"{self.name} calls {target} in the name of {target.client!r}")
@@ -259,16 +262,18 @@ class _Guest:
 
     def _handle(self, request: IncomingCall) -> None:
         interface, operation = request.target.interface, request.target.operation
-        if self.served is None:
+        if self.dispatch is None:
             return  # of a former run of the ranks
         try:
-            if request.target.component.startswith(RANKS) and interface not in self.served:
+            if request.target.component.startswith(RANKS) and interface not in self.dispatch:
                 return  # for a rank that is not here, or not any more
             args = request.invocation().args
             if args[:1] != (self.name,):
-                raise NotServed(f"{interface}.{operation} was called in the name of another member")
+                raise CallRefused(
+                    f"{interface}.{operation} was called in the name of another member"
+                )
             self._has_told_its_end |= interface == CONTRACTS[Health] and operation in ENDS
-            self.served.call(interface, operation, args)
+            self.dispatch.call(interface, operation, args)
         except GridError as fault:
             _log.warning("what %s says is not understood: %s", self.channel.peer, fault)
 

@@ -8,23 +8,23 @@ from collections.abc import Callable
 from functools import partial
 
 from runtime.launchers.family import descendants, processes
-from runtime.native_mpi import room_words
+from runtime.native_mpi import run_directory_arguments
 from runtime.transport.reactor import READ, Reactor
 
 
 class HeadCount:
     """Looks at the processes below the only `mpiexec` of a run, on this host.
 
-    A rank is a process whose command line names the `room` of the run, below one whose does not.
-    `helper_lost` is told, on the reactor's thread, which process between `mpiexec` and its ranks
-    has ended, and when.
+    A rank is a process whose command line names the `run_directory` of the run, below one whose
+    does not. `helper_lost` is told, on the reactor's thread, which process between `mpiexec` and
+    its ranks has ended, and when.
     """
 
     def __init__(
-        self, reactor: Reactor, room: str, helper_lost: Callable[[str, float], None]
+        self, reactor: Reactor, run_directory: str, helper_lost: Callable[[str, float], None]
     ) -> None:
         self._reactor = reactor
-        self._words = " ".join(room_words(room))
+        self._words = " ".join(run_directory_arguments(run_directory))
         self._helper_lost = helper_lost
         self._helpers: set[int] = set()
 

@@ -17,7 +17,7 @@ from runtime.launchers.lines import Tail
 from runtime.launchers.rank_lines import RankLines
 from runtime.native_mpi import Job, JobPart, NativeMpi
 from runtime.processes.front_end.job_ends import IN_TIME
-from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.processes.front_end.rank_pipes import MOST_RANKS, Block, EndPipe, RankPipes
 from runtime.transport.reactor import Reactor
 
@@ -57,15 +57,15 @@ class EndListener(Protocol):
 
 
 class JobOutput:
-    """The output of all parts of a job. Ranks wait while there is no `room` for it."""
+    """The output of all parts of a job. Ranks wait while there is no `credit` for it."""
 
     def __init__(
-        self, job: Job, listener: OutputListener, reactor: Reactor, room: OutputRoom
+        self, job: Job, listener: OutputListener, reactor: Reactor, credit: OutputCredit
     ) -> None:
         self._job = job
         self._listener = listener
         self._reactor = reactor
-        self._room = room
+        self._credit = credit
         self.ends: EndListener
         """Who is told how ranks end; to be set before any does."""
         self._pipes: RankPipes | None = None
@@ -92,11 +92,13 @@ class JobOutput:
         """Make the pipes of ranks on this host, before there are any; raises LaunchError."""
         if self._job.is_elsewhere:
             return
-        room, ranks = self._job.program.room, self._job.ranks
+        directory, ranks = self._job.program.run_directory, self._job.ranks
         try:
             if ranks <= MOST_RANKS:
-                self._pipes = RankPipes(self._reactor, room, ranks, self._written, self._room)
-            self._ends = EndPipe(self._reactor, room, self.ends.process_ended)
+                self._pipes = RankPipes(
+                    self._reactor, directory, ranks, self._written, self._credit
+                )
+            self._ends = EndPipe(self._reactor, directory, self.ends.process_ended)
         except OSError as fault:
             raise no_pipes(fault) from fault
 
@@ -115,16 +117,16 @@ class JobOutput:
             self._ends.read()
 
     def wait_no_more(self) -> None:
-        """Let everybody go on who waits for room: the ranks are being ended."""
+        """End the waits for credit: the ranks are being ended."""
         self._is_over = True
-        self._room.wake()
+        self._credit.wake()
 
     def finish(self, then: Callable[[], None]) -> None:
         """Call `then` behind all that the ranks have written and all that was told of them."""
         if self._pipes is not None:
             self._pipes.finish()
-        self._room.put(0, lambda: self._finish_ends(then))
-        if self._room.holds_any:
+        self._credit.put(0, lambda: self._finish_ends(then))
+        if self._credit.holds_any:
             self._listener.output_follows()
 
     def _finish_ends(self, then: Callable[[], None]) -> None:
@@ -149,7 +151,7 @@ class JobOutput:
 
     def wait_for_room(self) -> None:
         """Wait until more may be said: nobody else uses this launcher."""
-        self._room.wait(lambda: self._is_over)
+        self._credit.wait(lambda: self._is_over)
 
     def record_end(self, rank: int, words: str) -> None:
         """Take the wait status that the parent of a rank on another host tells."""

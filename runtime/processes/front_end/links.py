@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from gcm.interfaces.future import Future
-from runtime.coupling.words import cluster_of, rank_path
+from runtime.coupling.message_paths import cluster_of, rank_path
 from runtime.forwarding.leading import lead_on
 from runtime.machine.authority import OVER_LINKS, is_for_rank
 from runtime.machine.paths import clustering_path

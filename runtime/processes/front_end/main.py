@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
-from runtime.coupling.words import cluster_of, identifier_of
+from runtime.coupling.message_paths import cluster_of, identifier_of
 from runtime.errors import GridError
 from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.lifecycle.outcome import Connections, ForwardedTraffic
 from runtime.machine.authority import OVER_LINKS, is_for_launcher, is_for_rank
-from runtime.machine.calls import Served, reports_of
+from runtime.machine.calls import DispatchTable, reports_of
 from runtime.machine.contracts import Facts, Orders, Reports
 from runtime.machine.paths import LAUNCHER, part_path
 from runtime.machine.table import decoded
@@ -35,7 +35,7 @@ from runtime.processes.configuration import (
 from runtime.processes.cores import leave_no_core_file
 from runtime.processes.front_end.code_runs import CodeRuns
 from runtime.processes.front_end.components import Components, rehearse
-from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.processes.front_end.ranks_run import RanksRun
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.processes.member_host import MemberHost
@@ -97,9 +97,9 @@ class FrontEndProcess:
         self._ended_by = 0  # the signal
         self._routes = SharedRoutes(reactor)
         self._over = threading.Event()
-        served = Served()
-        served.serve(Orders, self)
-        self._host = MemberHost(part_path(configuration.cluster), reactor, served)
+        dispatch = DispatchTable()
+        dispatch.serve(Orders, self)
+        self._host = MemberHost(part_path(configuration.cluster), reactor, dispatch)
         self._launcher = reports_of(configuration.cluster, self._notify_launcher)
         self._channel = Channel(
             reactor,
@@ -111,7 +111,7 @@ class FrontEndProcess:
         )
         self._host.routes.add("/", self._channel)
         self._log_handler = LauncherLog(reports_of(configuration.cluster, self._notify_at_once))
-        self._room = OutputRoom(reactor)
+        self._credit = OutputCredit(reactor)
         self._forwarding: Forwarding | None = None
         self._channel.when_closed(lambda _: self._over.set())
         self._heartbeats = self._new_heartbeats()
@@ -176,7 +176,7 @@ class FrontEndProcess:
             turn = threading.Event()
             self._reactor.soon(turn.set)
             turn.wait()
-        if not self._room.holds_any:
+        if not self._credit.holds_any:
             self._launcher.output_passed_on()
         self._await_taken()
 
@@ -184,7 +184,7 @@ class FrontEndProcess:
         pause, remind_at = FIRST_PAUSE, 0.0
         while self._has_to_tell and not (self._channel.is_closed or self._ended_by):
             now = time.monotonic()
-            if self._room.holds_any and now >= remind_at:
+            if self._credit.holds_any and now >= remind_at:
                 self._launcher.output_follows()
                 remind_at = now + REMIND
             time.sleep(pause)
@@ -192,7 +192,7 @@ class FrontEndProcess:
 
     @property
     def _has_to_tell(self) -> bool:
-        return self._room.holds_any or self._channel.unsent_bytes > 0
+        return self._credit.holds_any or self._channel.unsent_bytes > 0
 
     def _can_forward(self) -> bool:
         """Listen for those to be forwarded, if there may be any; tell the launcher if it fails."""
@@ -328,7 +328,7 @@ class FrontEndProcess:
 
     def output_taken(self, size: int) -> None:
         """Let more output go."""
-        self._room.give(size)
+        self._credit.give(size)
 
     def read(self, data: bytes) -> None:
         """Pass on what the first rank of all is to read."""
@@ -410,7 +410,7 @@ class FrontEndProcess:
 
     def seen(self, table: bytes) -> None:
         """Learn who is where; ranks get the table when they may run."""
-        self._code.whereabouts.told(decoded(table))
+        self._code.whereabouts.handshake(decoded(table))
         self._report_forwarding()
         self._code.locate()
 
@@ -436,7 +436,7 @@ class FrontEndProcess:
         from runtime.processes.front_end.node_keeper import NodeKeeper
 
         return NodeKeeper(
-            self._configuration, self._host, self._launcher, self._end_if_all_ended, self._room
+            self._configuration, self._host, self._launcher, self._end_if_all_ended, self._credit
         )
 
     # --- the ranks --------------------------------------------------------------------------------
@@ -451,7 +451,7 @@ class FrontEndProcess:
             self._end_if_all_ended,
             components=self._components,
             routes=self._routes,
-            room=self._room,
+            credit=self._credit,
             incarnation=incarnation,
             guard=guard,
         )
@@ -520,7 +520,7 @@ def main() -> int:
 
 def _part(configurations: tuple[Configuration, ...]) -> int:
     """Become as many processes as there are front-ends, and wait for all of them."""
-    os.chdir(configurations[0].room)  # this process began before there was one
+    os.chdir(configurations[0].run_directory)  # this process began before there was one
     rehearse()  # what is worked out once, all of them know
     gc.freeze()  # what all have in common stays in common
     for configuration in configurations:

@@ -18,13 +18,13 @@ from runtime.launchers.base import Command, OutputStream, Process, last_words
 from runtime.launchers.lines import BlockCutter
 from runtime.launchers.local import LocalLauncher
 from runtime.machine.contracts import Reports
-from runtime.membership.room import address_in, as_others_see
+from runtime.membership.run_directory import address_in, as_others_see
 from runtime.processes.configuration import Configuration, NodeJob, NodeStart, as_first_input
-from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.transitions import change
 from runtime.transport.channel import Channel
 from runtime.transport.keys import audience_of
-from runtime.transport.listening import Door
+from runtime.transport.listening import Listener
 from runtime.transport.streams import SocketStream
 
 LAST_WORDS = 1.0
@@ -72,17 +72,17 @@ class NodeKeeper:
         host: Host,
         launcher: Reports,
         over: Callable[[], None],
-        room: OutputRoom,
+        credit: OutputCredit,
     ) -> None:
         self._told = told
         self._host = host
         self._above = launcher
         self._over = over
-        self._room = room
+        self._credit = credit
         self._nodes = {job.home: _Node(job, self) for job in told.nodes}
         self._making = threading.Lock()
         self._launcher: LocalLauncher | None = None
-        self._door: Door | None = None
+        self._listener: Listener | None = None
         self.is_stopping = False
 
     def start(self, name: str) -> None:
@@ -104,7 +104,7 @@ class NodeKeeper:
     def ask_to_end(self) -> None:
         """Let every node process end in order."""
         self.is_stopping = True
-        self._room.wake()
+        self._credit.wake()
         for node in self._nodes.values():
             if node.channel is not None:
                 node.channel.close()
@@ -114,9 +114,9 @@ class NodeKeeper:
     def close(self) -> None:
         """End what is left and let go; waits until that is so."""
         self.is_stopping = True
-        self._room.wake()
-        if self._door is not None:
-            self._door.close()
+        self._credit.wake()
+        if self._listener is not None:
+            self._listener.close()
         with self._making:
             if self._launcher is not None:
                 self._launcher.close()
@@ -127,16 +127,16 @@ class NodeKeeper:
                 if self.is_stopping:
                     return
                 launcher = self._launcher = self._launcher or LocalLauncher(timeout=60.0)
-                door = self._door = self._door or self._listen()
-            node.start(launcher, as_others_see(door.address), self._told)
+                listener = self._listener = self._listener or self._listen()
+            node.start(launcher, as_others_see(listener.address), self._told)
         except GridError as fault:
             self.failed(node.job, fault)
 
-    def _listen(self) -> Door:
+    def _listen(self) -> Listener:
         # A node on another host dials a port, all others a socket in the private folder.
         port = 0 if any(node.job.is_elsewhere for node in self._nodes.values()) else None
-        address = address_in(self._told.room, "nodes", port)
-        return Door(self._host.reactor, address, self._told.credentials, self._admit)
+        address = address_in(self._told.run_directory, "nodes", port)
+        return Listener(self._host.reactor, address, self._told.credentials, self._admit)
 
     def _admit(self, connected: socket.socket, home: str, received: bytes) -> None:
         node = self._nodes.get(home)
@@ -161,9 +161,9 @@ class NodeKeeper:
     # --- what nodes tell ------------------------------------------------------------------------
 
     def node_wrote(self, job: NodeJob, stream: OutputStream, block: bytes) -> None:
-        """Pass on lines of output, and wait for room as long as the nodes are wanted."""
-        self._room.put(len(block), lambda: self._above.node_lines(job.name, str(stream), block))
-        self._room.wait(lambda: self.is_stopping)
+        """Pass on lines of output, and wait for credit as long as the nodes are wanted."""
+        self._credit.put(len(block), lambda: self._above.node_lines(job.name, str(stream), block))
+        self._credit.wait(lambda: self.is_stopping)
 
     def failed(self, job: NodeJob, fault: GridError) -> None:
         """Tell that a process could not be started."""

@@ -27,7 +27,7 @@ from runtime.machine.deaths import (
     UnreadableReport,
     Witness,
 )
-from runtime.membership.room import crash_file, write_key
+from runtime.membership.run_directory import crash_file, write_key
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end import rank_faults
 from runtime.processes.front_end.cluster_ranks import ClusterRanks, RankEntry, RankHosts
@@ -114,8 +114,8 @@ class RankEnds:
                 raise GridError("its cluster has ended")
             host = "" if self._hosts is None else self._hosts.place_again(entry.number)
             address = self._gate.expect_again(rank, incarnation)
-            entrance = self._told.entrance(address, incarnation)
-            write_key(self._told.room, [rank], entrance, alone=rank)
+            bootstrap = self._told.bootstrap(address, incarnation)
+            write_key(self._told.run_directory, [rank], bootstrap, alone=rank)
             self._job.start_again(entry.number, incarnation, host)
         except GridError as fault:
             self.cannot_start(entry, str(fault))
@@ -215,7 +215,7 @@ class RankEnds:
         entry = self._table.at(number)
         if incarnation != entry.incarnation:
             return
-        crash = crash_of(crash_file(self._told.room, number), OWN_FRAMES) if status else ""
+        crash = crash_of(crash_file(self._told.run_directory, number), OWN_FRAMES) if status else ""
         at = time.monotonic() if at == IN_TIME and not self._life.is_wanted else at
         is_connected, sight = entry.is_connected, sight_of(status, at, crash)
         self._report(self._ends.exited(entry.name, sight, is_connected=is_connected))

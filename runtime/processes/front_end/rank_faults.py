@@ -14,7 +14,13 @@ from runtime.machine.deaths import SIGNALLED, RankDeath, in_words
 from runtime.membership.whereabouts import RankArrival
 from runtime.topology import RankNames
 
-_CURE = "The last lines of the ranks' stderr are below"
+
+def _cure(lines: str) -> str:
+    if lines:
+        return "The last lines of the ranks' stderr are below"
+    return (
+        "The ranks wrote nothing to stderr; see whether their host has memory and processors left"
+    )
 
 
 def at_home(path: str, fault: GridError) -> str:
@@ -49,7 +55,7 @@ def died_early(names: RankNames, death: RankDeath, lines: str) -> GridError:
         f"{names.name(death.who)} died before the application started:"
         f" {seen.why or seen.exception or death.ending}",
         cause=seen.traceback or lines,
-        cure=_CURE,
+        cure=_cure(seen.traceback or lines),
     )
 
 
@@ -59,7 +65,7 @@ def some_died_early(names: RankNames, unheard: Sequence[str], lines: str) -> Gri
         "a rank died before the application started; not heard from: "
         + (names.names(unheard) or "none; so it died while MPI started"),
         cause=lines,
-        cure=_CURE,
+        cure=_cure(lines),
     )
 
 
@@ -72,5 +78,5 @@ def all_ended(
     return GridError(
         f"the ranks ended with {in_words(code, max(0, code - SIGNALLED))}{when}{who}",
         cause=lines,
-        cure="The last lines of their stderr are below",
+        cure=_cure(lines),
     )

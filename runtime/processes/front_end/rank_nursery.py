@@ -83,8 +83,8 @@ class _Rank:
         None if the stand-in became the rank.
         """
         try:
-            rank, _, room = os.fsdecode(os.read(self.began, 4096)).partition(" ")
-            return (room, int(rank)) if room else None
+            rank, _, run_directory = os.fsdecode(os.read(self.began, 4096)).partition(" ")
+            return (run_directory, int(rank)) if run_directory else None
         except BlockingIOError:
             return None
         finally:
@@ -234,7 +234,7 @@ def main(words: list[str]) -> int:
 
 def _load(comm_world: str) -> None:
     """Import what a rank needs before its program begins."""
-    from runtime.membership import doorstep, rank_link  # noqa: F401 - likewise
+    from runtime.membership import bind_address, rank_link  # noqa: F401 - likewise
     from runtime.mpi.process import native
     from runtime.processes.rank import program as rank_program  # noqa: F401 - for ranks to come
 

@@ -1,4 +1,4 @@
-"""Pipes in the room for ranks on this host, past `mpiexec`: what they write and read, their ends.
+"""Pipes of ranks on this host, past `mpiexec`: their output, their standard input, their ends.
 
 So nothing cuts, mixes or loses their lines, and no process has to stand between them; MPICH's
 `mpiexec` ends the whole job when a rank does not read as fast as input comes.
@@ -15,7 +15,7 @@ from functools import partial
 from runtime.launchers.base import OutputStream
 from runtime.launchers.lines import BlockCutter
 from runtime.launchers.ranks import ENDS, pipe_of
-from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.transport.reactor import READ, WRITE, Reactor
 
 MOST_RANKS = 64
@@ -38,16 +38,16 @@ Say = Callable[[list[Block]], None]
 class RankPipes:
     """The pipes of the ranks of one job. `say` gets whole lines, on the reactor's thread.
 
-    They are not read while there is no room for output: then the ranks wait.
+    They are not read while there is no credit for output: then the ranks wait.
     """
 
     def __init__(
-        self, reactor: Reactor, folder: str, ranks: int, say: Say, room: OutputRoom
+        self, reactor: Reactor, folder: str, ranks: int, say: Say, credit: OutputCredit
     ) -> None:
         """Make them; raises OSError. They are there before any rank is."""
         self._reactor = reactor
         self._say = say
-        self._room = room
+        self._credit = credit
         self._pipes: list[_Pipe] = []
         self._heard: list[tuple[_Pipe, int]] = []
         self._blocks: list[Block] = []
@@ -98,8 +98,8 @@ class RankPipes:
     def _ready(self, pipe: _Pipe, _events: int) -> None:
         """Read it, and then let it be for a while."""
         self._forget(pipe)
-        if not self._room.is_there:
-            self._room.when_there(lambda: self._watch([pipe]))
+        if not self._credit.is_there:
+            self._credit.when_there(lambda: self._watch([pipe]))
             return
         count = self._read(pipe)
         self._heard.append((pipe, count))
@@ -218,11 +218,11 @@ _CHUNK = 4096
 class EndPipe:
     """The pipe of one job. `saw` gets rank, wait status, time and incarnation, as they end."""
 
-    def __init__(self, reactor: Reactor, room: str, saw: Saw) -> None:
+    def __init__(self, reactor: Reactor, directory: str, saw: Saw) -> None:
         """Make it; raises OSError. It is there before any rank is."""
         self._reactor = reactor
         self._saw = saw
-        self._path = os.path.join(room, ENDS)
+        self._path = os.path.join(directory, ENDS)
         os.mkfifo(self._path, 0o600)
         # Open for writing too, so that it is not at its end before anybody has come.
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_NONBLOCK)

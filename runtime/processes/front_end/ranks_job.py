@@ -16,7 +16,7 @@ from runtime.launchers.mpiexec import detect_native_mpi, missing_mpiexec, mpi_co
 from runtime.native_mpi import AUTO, Job, JobPart, native_mpi
 from runtime.processes.front_end.head_count import HeadCount
 from runtime.processes.front_end.job_output import EndListener, JobOutput, OutputListener
-from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.transport.reactor import Reactor
 
 
@@ -43,16 +43,16 @@ class RanksJob:
         listener: JobListener,
         reactor: Reactor,
         *,
-        room: OutputRoom,
+        credit: OutputCredit,
         guard: ForkedGuard | None = None,
     ) -> None:
-        self.output = JobOutput(job, listener, reactor, room)
+        self.output = JobOutput(job, listener, reactor, credit)
         self._job, self._native = job, native_mpi(job.flavour)
         self._folder = folder
         self._listener = listener
         self._reactor = reactor
         self._guard = guard
-        self._heads = HeadCount(reactor, job.program.room, self._helper_lost)
+        self._heads = HeadCount(reactor, job.program.run_directory, self._helper_lost)
         self._launcher: LocalLauncher | None = None
         self._processes: dict[JobPart, GuardedProcess] = {}
         self._first_end: tuple[Exit, str] | None = None
@@ -147,7 +147,7 @@ class RanksJob:
 
     def _command(self, launcher: LocalLauncher, part: JobPart) -> Command:
         """Return the command that starts the ranks of a part."""
-        there = "" if self._job.is_elsewhere else self._job.program.room
+        there = "" if self._job.is_elsewhere else self._job.program.run_directory
         world = self._job.world(part, self._native.tidiness(there, os.environ))
         if not part.has_mpiexec:
             return Command(world.argv, world.environment, self._folder)

@@ -18,8 +18,8 @@ from runtime.machine.deaths import (
     UnreadableReport,
 )
 from runtime.machine.paths import FIRST_CLUSTER
-from runtime.membership.doorstep import Found
-from runtime.membership.room import UNIX, write_key
+from runtime.membership.bind_address import AdvertisedAddresses
+from runtime.membership.run_directory import UNIX, write_key
 from runtime.membership.whereabouts import RankArrival
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end import rank_faults
@@ -31,7 +31,7 @@ from runtime.processes.front_end.native_job_life import (
     NativeJobLife,
     NativeJobStage,
 )
-from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.processes.front_end.rank_ends import END_TIMEOUT, RankEnds
 from runtime.processes.front_end.rank_pipes import RankInput
 from runtime.processes.front_end.ranks_job import RanksJob
@@ -41,7 +41,7 @@ from runtime.transport.keys import member_name
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
-    from runtime.forwarding.distance import DistantDoors
+    from runtime.forwarding.distance import DistantListeners
     from runtime.processes.front_end.components import Components
     from runtime.topology import Wan
 
@@ -71,7 +71,7 @@ class RanksRun:
         *,
         components: Components,
         routes: SharedRoutes,
-        room: OutputRoom,
+        credit: OutputCredit,
         incarnation: int,
         guard: ForkedGuard | None = None,
     ) -> None:
@@ -86,15 +86,15 @@ class RanksRun:
         self._over = over
         self._routes = routes
         self._table = ClusterRanks(told.cluster, told.job.ranks)
-        self._job = RanksJob(told.job, told.folder, self, reactor, room=room, guard=guard)
+        self._job = RanksJob(told.job, told.folder, self, reactor, credit=credit, guard=guard)
         self._life = NativeJobLife()
         self.ends = RankEnds(
             told, reactor, self._launcher, self._table, job=self._job, life=self._life
         )
         """How its ranks end, and are started again."""
-        self._room = room
+        self._credit = credit
         self._gate: Gate | None = None
-        self._distant: DistantDoors | None = None
+        self._distant: DistantListeners | None = None
         self._input: RankInput | None = None
         self._last: tuple[Exit, str] | None = None
         self._starting: threading.Thread | None = None
@@ -135,11 +135,11 @@ class RanksRun:
         try:
             self._gate = Gate(
                 self._reactor,
-                told.room,
+                told.run_directory,
                 told.port,
                 told.credentials,
                 self,
-                served=self._components.from_ranks,
+                dispatch=self._components.from_ranks,
                 ranks=ranks,
                 incarnation=self.incarnation,
                 relay=self._relay,
@@ -148,7 +148,9 @@ class RanksRun:
             )
             self._routes.gate = self._gate
             self.ends.open(self._gate)
-            write_key(told.room, ranks, told.entrance(self._gate.address, self.incarnation))
+            write_key(
+                told.run_directory, ranks, told.bootstrap(self._gate.address, self.incarnation)
+            )
             if reads_input and told.cluster == FIRST_CLUSTER and not self._ranks.is_elsewhere:
                 self._input = self._new_input()
         except GridError as fault:
@@ -158,7 +160,7 @@ class RanksRun:
 
     def _new_input(self) -> RankInput:
         try:
-            return RankInput(self._reactor, self._told.room, self._launcher.input_wanted)
+            return RankInput(self._reactor, self._told.run_directory, self._launcher.input_wanted)
         except OSError as fault:
             raise no_pipes(fault) from fault
 
@@ -207,9 +209,11 @@ class RanksRun:
             "machine": self._told.machine,
             "routes": self._routes.experiences(),
             "named-classes": list(self._told.named_classes),
+            "plans": self._told.plans,
             "explain-waits": self._told.explain_waits,
             "observed": self._told.observed,
             "traced": self._told.traced,
+            "checked": self._told.checked,
         }
 
     def find(self, rank: str) -> Channel | None:
@@ -313,7 +317,7 @@ class RanksRun:
         # A large block goes on its way as it is, not copied into the message.
         blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in lines]
         size = sum(len(block) for _, _, block in lines)
-        self._room.put(size, lambda: self._launcher.lines(blocks), len(blocks))
+        self._credit.put(size, lambda: self._launcher.lines(blocks), len(blocks))
 
     def output_follows(self) -> None:
         """Pass on that only output is left of the job."""
@@ -384,11 +388,11 @@ class RanksRun:
         if told.size not in (None, expected):
             self._fail("ranks", rank_faults.of_another_mpi(self._ranks.mpiexec, expected, told))
             return
-        doors = told.doors
+        advertised = told.doors
         if self._told.wan is not None:
-            doors = self._at_a_distance(self._told.wan, doors)
+            advertised = self._at_a_distance(self._told.wan, advertised)
         present = entry.incarnation if entry.was_restarted else self.incarnation
-        entry.arrival = replace(told, incarnation=present, doors=doors)
+        entry.arrival = replace(told, incarnation=present, doors=advertised)
         self._launcher.rank_ready(member, entry.arrival.plain)
         if entry.was_restarted:
             return
@@ -397,18 +401,20 @@ class RanksRun:
             self._job.watch_helpers()
             self._launcher.ranks_up()
 
-    def _at_a_distance(self, wan: Wan, doors: Found) -> Found:
+    def _at_a_distance(self, wan: Wan, advertised: AdvertisedAddresses) -> AdvertisedAddresses:
         """Return how others find a rank: those of other sites over the emulated line.
 
         To them it is on another machine, whose Unix sockets are of no use.
         """
-        machine, addresses = doors
+        machine, addresses = advertised
         if not machine:
-            return doors
+            return advertised
         if self._distant is None:
-            from runtime.forwarding.distance import DistantDoors  # only where sites are emulated
+            from runtime.forwarding.distance import (
+                DistantListeners,  # only where sites are emulated
+            )
 
-            self._distant = DistantDoors(wan)
+            self._distant = DistantListeners(wan)
         site = self._told.cluster.partition(":")[0]
         over = [
             self._distant.before(one.removeprefix(UNIX))

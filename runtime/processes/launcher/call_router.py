@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
-from runtime.coupling.words import DRIVER, cluster_of, rank_path
+from runtime.coupling.message_paths import DRIVER, cluster_of, rank_path
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.hosting.host import Host
 from runtime.machine.authority import is_for_launcher

@@ -21,12 +21,13 @@ from runtime.lifecycle.events import (
     StepUp,
 )
 from runtime.lifecycle.exchanged import Figures, Row
-from runtime.machine.calls import NotServed, Served
+from runtime.machine.calls import CallRefused, DispatchTable
 from runtime.machine.contracts import Appeals, Facts, Reports
 from runtime.machine.deaths import RankDeath, UnreadableReport
 from runtime.membership.whereabouts import RankArrival
+from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.openings import Post
-from runtime.processes.launcher.output import OutputSpreader, Room
+from runtime.processes.launcher.output import CreditGrants, OutputSpreader
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.wait_reports import WaitReports
@@ -79,24 +80,25 @@ class ClusterReports:
     codes: Codes
     assembly: DeployedAssembly | None
     output: OutputSpreader
-    room: Room
+    credit: CreditGrants
     facts: FactStream
     ranks: RankProcesses
     waits: WaitReports
+    checks: CheckReports
     parts: Collection[str]
 
-    def served(self) -> Served:
+    def dispatch_table(self) -> DispatchTable:
         """Return the table by which what comes in finds its method."""
-        served = Served()
-        served.serve(Reports, self)
-        served.serve(Appeals, self)
-        return served
+        dispatch = DispatchTable()
+        dispatch.serve(Reports, self)
+        dispatch.serve(Appeals, self)
+        return dispatch
 
     def _check_mine(self, name: object, mine: Collection[str]) -> None:
-        """Refuse what is told of a process or a part of another one; raises NotServed."""
+        """Refuse what is told of a process or a part of another one; raises CallRefused."""
         told = name if isinstance(name, str) else type(name).__name__  # it may have no end
         if told not in mine or told is not name:
-            raise NotServed(f"'{told}' does not belong to {self._cluster}, which tells it")
+            raise CallRefused(f"'{told}' does not belong to {self._cluster}, which tells it")
 
     @property
     def _cluster(self) -> str:
@@ -244,8 +246,13 @@ class ClusterReports:
             ),
             int(head["dropped"]),
             rows,
+            tuple(map(str, head["plans"])),
         )
         self.facts.tell(rank, traced)
+
+    def checked(self, member: str, report: Facts) -> None:
+        """Compare the calls of a rank with those of others."""
+        self.checks.take(parsed(member)[0], report)
 
     # --- references -----------------------------------------------------------------------------
 
@@ -278,12 +285,12 @@ class ClusterReports:
     def lines(self, batch: list[tuple[int | None, str, Buffer]]) -> None:
         """Pass on what the ranks have written."""
         self.codes.written(self._cluster, batch)
-        self.output.ranks(self._cluster, batch, self.room)
+        self.output.ranks(self._cluster, batch, self.credit)
 
     def node_lines(self, name: str, stream: str, block: bytes) -> None:
         """Pass on what a node process has written."""
         self._check_mine(name, self._nodes)
-        self.output.block(name, stream, block, self.room)
+        self.output.block(name, stream, block, self.credit)
 
     def input_wanted(self, size: int) -> None:
         """Read for the first rank of all."""

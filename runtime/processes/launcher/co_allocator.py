@@ -11,8 +11,9 @@ from dataclasses import field
 from functools import partial
 
 from gcm.records import dataclass
-from runtime.allocations import BatchJob
+from runtime.allocations import BatchJob, can_reserve
 from runtime.allocations.co_allocation import (
+    AskingWay,
     BeginAll,
     CoAllocation,
     Effect,
@@ -22,11 +23,11 @@ from runtime.allocations.co_allocation import (
 )
 from runtime.deployment.model import DeployedCluster
 from runtime.errors import GridError
-from runtime.launchers.allocation import JobAllocation
+from runtime.launchers.allocation import JobAllocation, TooEarly
 from runtime.launchers.errors import LauncherClosed
 from runtime.launchers.job_queue import JobQueue
 from runtime.lifecycle.outcome import HeldNodes
-from runtime.processes.launcher.crew import Crew
+from runtime.processes.launcher.task_group import TaskGroup
 
 Tell = Callable[[str], None]
 """Takes what is said of a cluster that waits for its nodes."""
@@ -75,9 +76,11 @@ class CoAllocator:
             for name, one in self._clusters.items()
             if one.batch is not None
         }
-        self._planner = CoAllocation(idle, random.random)
+        requests = [one.batch for one in self._clusters.values() if one.batch is not None]
+        way = AskingWay.RESERVE if can_reserve(requests) else AskingWay.CHOSEN
+        self._planner = CoAllocation(idle, random.random, way)
         self._changed = threading.Condition()
-        self._crew = Crew()
+        self._tasks = TaskGroup()
         self._waiting: dict[str, _Waiting] = {}
         self._grants: dict[QueueRequest, Grant] = {}
         self._chosen: dict[str, Grant] = {}
@@ -117,7 +120,7 @@ class CoAllocator:
 
     def close(self) -> None:
         """Wait until everything that was given up has been given back."""
-        self._crew.join()
+        self._tasks.join()
 
     def held_nodes(self, name: str) -> list[HeldNodes]:
         """Return what each job of a cluster has held until now, and for how long without use."""
@@ -133,8 +136,8 @@ class CoAllocator:
     def _do(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
             match effect:
-                case Submit(request):
-                    self._submit(request)
+                case Submit(request, after):
+                    self._submit(request, after)
                 case GiveBack(request):
                     self._report_given_back(request)
                     self._give_back(request)
@@ -143,20 +146,24 @@ class CoAllocator:
                     for grant in self._chosen.values():
                         grant.used_since = time.monotonic()
 
-    def _submit(self, request: QueueRequest) -> None:
+    def _submit(self, request: QueueRequest, after: float | None) -> None:
         waiting = self._waiting[request.cluster]
         assert waiting.cluster.batch is not None
         allocation = JobAllocation(waiting.queue, waiting.cluster.batch, place=waiting.cluster.path)
         grant = self._grants[request] = Grant(allocation)
-        self._crew.do(
+        self._tasks.do(
             f"asking for nodes of {waiting.cluster.path}",
-            partial(self._await, request, grant),
+            partial(self._await, request, grant, after),
             partial(self._failed, request, grant),
         )
 
-    def _await(self, request: QueueRequest, grant: Grant) -> None:
+    def _await(self, request: QueueRequest, grant: Grant, after: float | None) -> None:
         """Submit one job, and wait for its nodes."""
-        grant.allocation.submit()
+        if after is None:
+            grant.allocation.submit()
+        elif not self._is_reserved(request, grant, after):
+            self._end(request, grant)
+            return
         job = grant.allocation.await_nodes(grant.over, lambda job: self._report(request, str(job)))
         with self._changed:
             grant.job, grant.since = job, time.monotonic()
@@ -166,6 +173,28 @@ class CoAllocator:
                 self._changed.notify_all()
                 return
         self._end(request, grant)
+
+    def _is_reserved(self, request: QueueRequest, grant: Grant, after: float) -> bool:
+        """Submit a job with reserved nodes; return whether it was taken."""
+        self._report(request, f"reserves nodes from a start in {after:.0f} s on")
+        earliest: float | None = None
+        try:
+            grant.allocation.submit(after)
+        except TooEarly as fault:
+            earliest = fault.earliest
+        except GridError as fault:
+            words = (fault.cause or fault.what).strip().splitlines()[-1]
+            self._report(request, f"no nodes were reserved: {words}")
+        else:
+            with self._changed:
+                self._do(self._planner.reserved(request, time.monotonic()))
+                self._changed.notify_all()
+            return True
+        with self._changed:
+            if not grant.over.is_set():
+                self._do(self._planner.refused(request, earliest, time.monotonic()))
+                self._changed.notify_all()
+        return False
 
     def _failed(self, request: QueueRequest, grant: Grant, fault: GridError) -> None:
         with self._changed:
@@ -183,7 +212,7 @@ class CoAllocator:
         if not grant.over.is_set():
             grant.over.set()
             if grant.job is not None:  # else the thread that waits in the queue ends it
-                self._crew.do("giving nodes back", partial(self._end, request, grant))
+                self._tasks.do("giving nodes back", partial(self._end, request, grant))
 
     def _end(self, request: QueueRequest, grant: Grant) -> None:
         with self._changed:

@@ -45,31 +45,32 @@ from runtime.lifecycle.events import (
     TellUnreachable,
 )
 from runtime.lifecycle.outcome import ForwardedTraffic, RouteTraffic
-from runtime.lifecycle.outline import replica_ranks
 from runtime.lifecycle.run_life import RunPhase
+from runtime.lifecycle.run_plan import replica_ranks
 from runtime.lifecycle.state import RunState
-from runtime.machine.calls import Served
+from runtime.machine.calls import DispatchTable
 from runtime.machine.paths import FIRST_CLUSTER, GRID, LAUNCHER, hosted_identifiers
 from runtime.processes.launcher.call_router import CallRouter
+from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.co_allocator import CoAllocator
-from runtime.processes.launcher.crew import Crew, Failed
 from runtime.processes.launcher.helpers import Helper, kill_all
-from runtime.processes.launcher.homecoming import Homecoming
 from runtime.processes.launcher.incoming_calls import IncomingCalls
 from runtime.processes.launcher.openings import Openings, Post
 from runtime.processes.launcher.output import (
-    MOST_ROOM,
+    MOST_CREDIT,
+    CreditGrants,
     OutputSpreader,
-    Room,
-    room_for,
+    credit_for,
 )
-from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
+from runtime.processes.launcher.place import ClusterPlace, RemotePlace, RequestHandler
 from runtime.processes.launcher.queued_place import LoginNodes, QueuedPlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
-from runtime.processes.launcher.samples import Samples
+from runtime.processes.launcher.samples import UNSAMPLED, Samples, Sampling
+from runtime.processes.launcher.stage_out import StageOut
 from runtime.processes.launcher.standard_input import StandardInput
+from runtime.processes.launcher.task_group import Failed, TaskGroup
 from runtime.processes.launcher.tunnels import Tunnels
 from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.launcher.wait_reports import WaitReports
@@ -109,17 +110,17 @@ class Executor:
         warm: WarmStart | None = None,
         stdin: int | None = None,
         reach: Reach = usual_launcher,
-        samples: float = 0.0,
+        samples: Sampling = UNSAMPLED,
     ) -> None:
         self._plan = plan
         self._local = local
         self._post = post
         self._reactor = reactor
-        self._crew = Crew()
+        self._tasks = TaskGroup()
         self._facts = facts
         self._names = {part.path: part.identifier for part in plan.components().walk()}
         self._output = OutputSpreader(facts, post, replica_ranks(plan))
-        self._openings = Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._crew, post)
+        self._openings = Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._tasks, post)
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places: dict[str, ClusterPlace] = {}
@@ -131,11 +132,12 @@ class Executor:
         self._add_places(reach, idle=codes.idle)
         self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
         self.calls = IncomingCalls(codes, self._host, self._verdicts, post, assembly)
-        self._ears = Ears(reactor, self.calls.take, self._verdicts.ended, post)
-        self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
-        size = room_for(len(self._places))
-        self._rooms = {
-            name: Room(size, place.orders.output_taken) for name, place in self._places.items()
+        self._handler = RequestHandler(reactor, self.calls.take, self._verdicts.ended, post)
+        self._stage_out = StageOut(plan, self._places, local, self._tasks, post)
+        size = credit_for(len(self._places))
+        self._credits = {
+            name: CreditGrants(size, place.orders.output_taken)
+            for name, place in self._places.items()
         }
         self._input = None if stdin is None else self._new_input(stdin)
         self._handshakes: list[str] = []
@@ -153,11 +155,13 @@ class Executor:
             self.waits.ask_facts,
             facts,
             lambda seconds, then: reactor.later(seconds, lambda: post(then)),
-            seconds=samples,
+            sampling=samples,
         )
-        codes.hub.connect(self.router.news_to, self.router.mail_to, self.router.publish_coupled)
+        codes.registry.connect(
+            self.router.news_to, self.router.mail_to, self.router.publish_coupled
+        )
         codes.connect(lambda cluster: self._places[cluster].orders, reactor.later)
-        self.calls.served |= {name: self._reports(place) for name, place in self._places.items()}
+        self.calls.dispatch |= {name: self._reports(place) for name, place in self._places.items()}
 
     def _add_places(self, reach: Reach, *, idle: bool) -> None:
         for cluster in self._plan.deployment.clusters():
@@ -183,13 +187,14 @@ class Executor:
             lambda seconds, then: self._reactor.later(seconds, lambda: self._post(then)),
             self._facts,
             self._post,
+            checks=CheckReports(self._facts, self._ranks.names),
             names=self._ranks.names,
             present=self._ranks.present,
             replicas=replica_ranks(self._plan),
             looks_behind=not (self._codes.is_steered or self._ranks.go_on),
         )
 
-    def _reports(self, place: ClusterPlace) -> Served:
+    def _reports(self, place: ClusterPlace) -> DispatchTable:
         return ClusterReports(
             place,
             self,
@@ -197,12 +202,13 @@ class Executor:
             codes=self._codes,
             assembly=self._assembly,
             output=self._output,
-            room=self._rooms[place.identifier],
+            credit=self._credits[place.identifier],
             facts=self._facts,
             ranks=self._ranks,
             waits=self.waits,
+            checks=self.waits.checks,
             parts=self._parts_at(place),
-        ).served()
+        ).dispatch_table()
 
     def _parts_at(self, place: ClusterPlace) -> list[str]:
         """Return the parts of the machine whose components live in the front-end of a place."""
@@ -217,7 +223,7 @@ class Executor:
         """End what is left and let go of all places, in parallel."""
         self._stopping = True
         self._ranks.end()
-        self._homecoming.give_up()
+        self._stage_out.give_up()
         if self._input is not None:
             self._input.close()
         kill_all(self._helpers)
@@ -225,8 +231,8 @@ class Executor:
             self._tunnels.close()
         for place in self._places.values():
             place.kill()
-            self._crew.do(f"closing {place.cluster.path}", partial(self._close, place))
-        self._crew.join()
+            self._tasks.do(f"closing {place.cluster.path}", partial(self._close, place))
+        self._tasks.join()
         self._allocator.close()
         self._logins.close()
         self._host.close()
@@ -252,7 +258,7 @@ class Executor:
             case Start(step):
                 self._start(self._steps[step])
             case Discard(step):
-                self._homecoming.discard(self._steps[step])
+                self._stage_out.discard(self._steps[step])
             case Go():
                 self._go()
             case Stop():
@@ -267,7 +273,7 @@ class Executor:
                 else:
                     self.waits.explain_end(self._explained)
             case GiveUp():
-                self._homecoming.give_up()
+                self._stage_out.give_up()
             case Kill():
                 for place in self._places.values():
                     place.was_lost = True
@@ -295,13 +301,14 @@ class Executor:
                 self._facts.tell(place.identifier, held)
         for carried in () if self._tunnels is None else self._tunnels.traffic():
             self._facts.tell(MACHINE, carried)
-        for results in self._homecoming.results():
+        for results in self._stage_out.results():
             self._facts.tell(results.cluster, results)
 
     def show(self, change: Show) -> None:
         """Tell that a part of the machine is in another state."""
         name = self._names.get(change.path, change.path.removeprefix(f"{GRID}/"))
-        self._facts.tell(name, StateChanged(change.state, shown(change.detail, LONGEST_CELL)))
+        detail = shown(change.detail, LONGEST_CELL)
+        self._facts.tell(name, StateChanged(change.state, detail, change.walltime))
 
     # --- effects ----------------------------------------------------------------------------------
 
@@ -310,7 +317,7 @@ class Executor:
         _log.info("%s begins", step.name)
         match step.kind:
             case StepKind.FRONT_END:
-                self._openings.open(self._places[cluster], self._places.values(), self._ears)
+                self._openings.open(self._places[cluster], self._places.values(), self._handler)
             case StepKind.RANKS if self._codes.idle:
                 self._post(StepUp(step.name))
             case StepKind.RANKS:
@@ -319,11 +326,11 @@ class Executor:
                 self._handshakes.append("" if cluster == "grid" else cluster)
                 self._shake_hands()
             case StepKind.PROCESS:
-                self._crew.do(step.name, lambda: self._help(step), self._failed(step))
+                self._tasks.do(step.name, lambda: self._help(step), self._failed(step))
             case StepKind.TUNNELS:
-                self._crew.do(step.name, lambda: self._open_tunnels(step), self._failed(step))
+                self._tasks.do(step.name, lambda: self._open_tunnels(step), self._failed(step))
             case StepKind.FETCH:
-                self._homecoming.fetch(step)
+                self._stage_out.fetch(step)
             case StepKind.NODE | StepKind.ASSEMBLE if self._assembly is not None:
                 self._assembly.start(step)
             case _:
@@ -335,7 +342,7 @@ class Executor:
         self._tunnels.start(step, [self._places[one.identifier] for one in clusters])
 
     def _go(self) -> None:
-        self._homecoming.go()
+        self._stage_out.go()
         self._facts.tell(MACHINE, RunStarted())
         self._codes.go()
         for place in self._places.values():
@@ -354,7 +361,7 @@ class Executor:
         if self._assembly is None:
             self._stop_places()
         else:
-            self._crew.do("ending the assembly", partial(self._end_assembly, self._assembly))
+            self._tasks.do("ending the assembly", partial(self._end_assembly, self._assembly))
 
     def _end_assembly(self, assembly: DeployedAssembly) -> None:
         """End the components before the processes in which they live."""
@@ -366,10 +373,12 @@ class Executor:
     def _stop_places(self) -> None:
         for place in self._places.values():
             if place.is_up:
-                place.orders.output_taken(MOST_ROOM)  # for last words, whether they are read or not
+                place.orders.output_taken(
+                    MOST_CREDIT
+                )  # for last words, whether they are read or not
                 place.orders.stop()
             else:
-                self._crew.do(f"giving up {place.cluster.path}", place.abort)
+                self._tasks.do(f"giving up {place.cluster.path}", place.abort)
 
     def _explained(self) -> None:
         self._post(Explained())
@@ -425,7 +434,7 @@ class Executor:
     def front_end_up(self, place: ClusterPlace) -> None:
         """Once all front-ends are there, let their components wait for their members."""
         place.is_up = True
-        self._rooms[place.identifier].taken(0)
+        self._credits[place.identifier].taken(0)
         if self._stopping:
             place.orders.stop()
         self._shake_hands()

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future
 from runtime.coupling.deployed_codes import Codes
-from runtime.coupling.words import cluster_of, rank_path
+from runtime.coupling.message_paths import cluster_of, rank_path
 from runtime.hosting.host import Host
 from runtime.machine.authority import APPEALS, MOST_BYTES, is_for_launcher
-from runtime.machine.calls import NotServed, Served
+from runtime.machine.calls import CallRefused, DispatchTable
 from runtime.machine.contracts import CONTRACTS, Heartbeats
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 class IncomingCalls:
-    """Passes each call to what serves it; `served` has a table for each cluster, made later."""
+    """Passes each call to its method; `dispatch` has a table for each cluster, made later."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class IncomingCalls:
         post: Post,
         assembly: DeployedAssembly | None,
     ) -> None:
-        self.served: dict[str, Served] = {}
+        self.dispatch: dict[str, DispatchTable] = {}
         self._codes = codes
         self._host = host
         self._verdicts = verdicts
@@ -69,8 +69,11 @@ class IncomingCalls:
             return None
         if is_for_launcher(target):
             args = request.invocation().args
-            hub, called = self._codes.hub, (target.component, target.interface, target.operation)
-            hub.handle_call(target.client, *called, args)
+            registry, called = (
+                self._codes.registry,
+                (target.component, target.interface, target.operation),
+            )
+            registry.handle_call(target.client, *called, args)
             return None
         if not is_to_launcher(target):
             if self._assembly is None:
@@ -88,15 +91,15 @@ class IncomingCalls:
             args = request.invocation().args
             cluster, incarnation = parsed(args[0])
             if cluster != place.identifier:
-                raise NotServed(f"{target} was called in the name of another member")
+                raise CallRefused(f"{target} was called in the name of another member")
             is_past = 0 < incarnation < self._codes.incarnation(cluster)
             if is_past and target.operation not in _OF_ANY_INCARNATION:
                 _log.info("what ranks of %s told in incarnation %d is over", cluster, incarnation)
                 return
             if target.operation in _ABOUT_RANKS and cluster_of(rank_path(args[1])) != cluster:
-                raise NotServed(f"{target} is told of a rank of another cluster")
-            self.served[cluster].call(target.interface, target.operation, args[1:])
-        except NotServed as fault:
+                raise CallRefused(f"{target} is told of a rank of another cluster")
+            self.dispatch[cluster].call(target.interface, target.operation, args[1:])
+        except CallRefused as fault:
             fault.place = place.cluster.path
             _log.error("%s", fault)
         except ListenerRaised:
@@ -116,16 +119,16 @@ class IncomingCalls:
         started = self._codes.incarnation(place.identifier)
         try:
             if size > MOST_BYTES:
-                raise NotServed(f"{target} was called with {size} bytes")
+                raise CallRefused(f"{target} was called with {size} bytes")
             args = request.invocation().args
             if args[:1] != (target.client,):
-                raise NotServed(f"{target} was called in the name of another member")
+                raise CallRefused(f"{target} was called in the name of another member")
             if incarnation < started:
                 _log.info("what %s asked in incarnation %d is over", rank, incarnation)
                 return
             by = member_name(rank, incarnation - started + 1)
-            served = self.served[place.identifier]
-            served.call(APPEALS, target.operation, (by, *args[1:]))
+            dispatch = self.dispatch[place.identifier]
+            dispatch.call(APPEALS, target.operation, (by, *args[1:]))
         except Exception as fault:
             text = "what rank %s of %s asks of the launcher is not understood: %s"
             _log.warning(text, rank.rpartition(":")[2], place.cluster.path, fault)

@@ -21,11 +21,12 @@ from runtime.launchers.local import LocalLauncher
 from runtime.lifecycle.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
 from runtime.lifecycle.failure_report import first_cause, messages
 from runtime.lifecycle.outcome import Outcome
-from runtime.lifecycle.outline import outline_of
 from runtime.lifecycle.run_life import RunPhase
+from runtime.lifecycle.run_plan import run_plan_of
 from runtime.lifecycle.state import IllegalEvent, RunState, RunTimeouts
 from runtime.processes.launcher.effects import Executor
 from runtime.processes.launcher.reaching import Reach, usual_launcher
+from runtime.processes.launcher.samples import UNSAMPLED, Sampling
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.transport.reactor import Reactor
 from runtime.views.facts import (
@@ -67,8 +68,8 @@ class Machine:
     ...     machine.code("ocean").control.wait()
 
     Its rank 0:0:0 reads the descriptor `stdin`, all others nothing, as it does without. `reach`
-    leads to the clusters that are on other hosts. With `samples` the listener is told every so many
-    seconds what the ranks of each cluster have sent, and what ranks wait for; else only when they
+    leads to the clusters that are on other hosts. With `samples` the listener is told from time
+    to time what the ranks of each cluster have sent, and what ranks wait for; else only when they
     end.
 
     Leaving the block stops what still runs. Everything a machine started is gone once `wait` has
@@ -86,7 +87,7 @@ class Machine:
         warm: WarmStart | None = None,
         stdin: int | None = None,
         reach: Reach = usual_launcher,
-        samples: float = 0.0,
+        samples: Sampling = UNSAMPLED,
     ) -> None:
         self.plan = plan
         self._reach = reach
@@ -102,7 +103,7 @@ class Machine:
         self._tree: Composite | None = None
         self._executor: Executor | None = None
         self._listener = listener or Silent()
-        self._state = RunState(outline_of(plan), timeouts, steered=steered, idle=idle)
+        self._state = RunState(run_plan_of(plan), timeouts, steered=steered, idle=idle)
         self._queue: SimpleQueue[Event | Callable[[], None]] = SimpleQueue()
         self._outcome: Outcome | None = None
         self._ended = threading.Event()
@@ -330,7 +331,7 @@ class Machine:
         self._publish_ends(facts)
         failures, ranks = self._state.failures, facts.account.ranks()
         paths = {one.identifier: one.path for one in self.plan.deployment.clusters()}
-        names = self._state.outline.names
+        names = self._state.plan.names
         errors = (*messages(failures, ranks, paths, names), *self._state.errors)
         facts.tell(MACHINE, RunEnded(code, errors, first_cause(failures, ranks, names)))
 

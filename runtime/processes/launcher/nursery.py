@@ -14,21 +14,21 @@ from dataclasses import replace
 from functools import partial
 
 from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.later import logger
 from runtime.launchers.base import Command, Process, last_words
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import VersionQuestion
-from runtime.membership.room import address_in
+from runtime.lazy_import import logger
+from runtime.membership.run_directory import address_in
 from runtime.native_mpi import AUTO, RankStandIn
 from runtime.processes.configuration import LISTENER, Keys, as_first_input
-from runtime.processes.launcher.place import ClusterPlace, Ears
+from runtime.processes.launcher.place import ClusterPlace, RequestHandler
 from runtime.processes.launcher.supply import Supplied, supply
 from runtime.processes.launcher.warm_start import WarmStart, can_part
 from runtime.processes.rank import stand_in
 from runtime.transport.credentials import Credentials
 from runtime.transport.keys import RunKeys
-from runtime.transport.listening import Door
+from runtime.transport.listening import Listener
 from runtime.transport.streams import SocketStream
 
 _log = logger(__name__)
@@ -39,9 +39,9 @@ _CREDENTIALS = struct.Struct("3i")  # process, user, group
 class Nursery:
     """Starts the front-ends of clusters on this machine that have the same Python."""
 
-    def __init__(self, places: Sequence[ClusterPlace], ears: Ears) -> None:
+    def __init__(self, places: Sequence[ClusterPlace], handler: RequestHandler) -> None:
         self._places = {place.identifier: place for place in places}
-        self._ears = ears
+        self._handler = handler
 
     def open(
         self,
@@ -53,10 +53,10 @@ class Nursery:
         """Start the front-ends, from a warm start if it fits; raises LaunchError, Unreachable."""
         address = address_in(local.make_folder(), LISTENER)
         credentials = Credentials(RunKeys(keys.secret).keyring([LISTENER]), LISTENER)
-        door = Door(self._ears.reactor, address, credentials, self._admit)
+        listener = Listener(self._handler.reactor, address, credentials, self._admit)
         questions = self._questions(local)
         given: Sequence[Supplied] = [
-            supply(plan, place.cluster, local, keys, door.address, idle=place.idle)
+            supply(plan, place.cluster, local, keys, listener.address, idle=place.idle)
             for place in self._places.values()
         ]
         given = [_with_known_mpi(one, questions) for one in given]
@@ -66,7 +66,7 @@ class Nursery:
         for place, found in zip(self._places.values(), given, strict=True):
             place.work, place.folder, place.supplied = found.work, found.folder, found
         told, first = given[0], as_first_input([found.configuration for found in given])
-        command = Command(told.argv, told.environment, told.configuration.room, first)
+        command = Command(told.argv, told.environment, told.configuration.run_directory, first)
         self._watch((local if warm is None else warm).start(command))
 
     def _questions(self, local: LocalLauncher) -> dict[str, VersionQuestion]:
@@ -86,7 +86,7 @@ class Nursery:
 
     def _ended(self, words: str) -> None:
         for place in self._places.values():
-            self._ears.gone(place, words)
+            self._handler.ended(place, words)
 
     def _admit(self, connected: socket.socket, name: str, received: bytes) -> None:
         place = self._places.get(name)
@@ -94,16 +94,16 @@ class Nursery:
             _log.warning("%s was refused: no such front-end is expected", name)
             connected.close()
             return
-        ears = self._ears
+        handler = self._handler
         found = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         place.pid = _CREDENTIALS.unpack(found)[0]
         channel = place.connect(
-            ears.reactor,
+            handler.reactor,
             SocketStream(connected),
-            partial(ears.take, place),
+            partial(handler.handle_call, place),
             received,
         )
-        channel.when_closed(lambda ended: ears.gone(place, ended.what))
+        channel.when_closed(lambda ended: handler.ended(place, ended.what))
 
 
 def _with_known_mpi(given: Supplied, questions: Mapping[str, VersionQuestion]) -> Supplied:

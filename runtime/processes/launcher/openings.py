@@ -17,10 +17,10 @@ from runtime.launchers.local import LocalLauncher
 from runtime.lifecycle.events import Event, ParentKilled, PlaceClosed, PlaceLost, StepFailed
 from runtime.processes.configuration import Keys
 from runtime.processes.launcher.autopsy import end_of_parent, fault_of
-from runtime.processes.launcher.crew import Crew
 from runtime.processes.launcher.nursery import Nursery
-from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
+from runtime.processes.launcher.place import ClusterPlace, RemotePlace, RequestHandler
 from runtime.processes.launcher.supply import is_on_this_machine
+from runtime.processes.launcher.task_group import TaskGroup
 from runtime.processes.launcher.warm_start import WarmStart
 
 if TYPE_CHECKING:
@@ -31,24 +31,26 @@ Post = Callable[[Event | Callable[[], None]], None]
 
 @dataclass(slots=True)
 class Openings:
-    """Opens places in threads of the crew; all of this machine with one Python are one process."""
+    """Opens places in a task group; those of this machine with one Python share one process."""
 
     plan: DeploymentPlan
     secret: bytes = field(repr=False)
     local: LocalLauncher
     warm: WarmStart | None
-    crew: Crew
+    tasks: TaskGroup
     post: Post
     _begun: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _authority: CertificateAuthority | None = field(default=None, repr=False)
 
-    def open(self, place: ClusterPlace, places: Iterable[ClusterPlace], ears: Ears) -> None:
+    def open(
+        self, place: ClusterPlace, places: Iterable[ClusterPlace], handler: RequestHandler
+    ) -> None:
         """Open a place, and those of `places` whose front-ends are started together with it."""
         if isinstance(place, RemotePlace):
-            self.crew.do(
+            self.tasks.do(
                 f"opening {place.cluster.path}",
-                lambda: place.open(self.plan, self._keys(), ears),
+                lambda: place.open(self.plan, self._keys(), handler),
                 partial(self._cannot_open, [place]),
             )
             return
@@ -58,9 +60,9 @@ class Openings:
         ]
         if python not in self._begun:
             self._begun.add(python)
-            self.crew.do(
+            self.tasks.do(
                 f"opening places with {python}",
-                lambda: Nursery(together, ears).open(
+                lambda: Nursery(together, handler).open(
                     self.plan, self._keys(), self.local, self.warm
                 ),
                 partial(self._cannot_open, together),
@@ -95,7 +97,7 @@ class Openings:
                 self.post(ParentKilled(why))
             then()
 
-        self.crew.do(f"asking why {place.cluster.path} has gone", tell, partial(self._gone, place))
+        self.tasks.do(f"asking why {place.cluster.path} has gone", tell, partial(self._gone, place))
 
     def _keys(self) -> Keys:
         """Return the secrets of the run; there is an authority where a network lies between.

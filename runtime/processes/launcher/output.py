@@ -16,17 +16,17 @@ from runtime.views.stream import FactStream
 MOST_WAITING = 64 << 20
 """About how many bytes of output may wait for the listener, in all."""
 
-LEAST_ROOM, MOST_ROOM = 256 << 10, 4 << 20
-"""How much room a front-end gets for output, with very many and with few of them."""
+LEAST_CREDIT, MOST_CREDIT = 256 << 10, 4 << 20
+"""Bytes of credit that a front-end gets for output, with very many and with few of them."""
 
 
-def room_for(front_ends: int) -> int:
-    """Return how many bytes of output each of so many front-ends may have on their way.
+def credit_for(front_ends: int) -> int:
+    """Return how many bytes of output each of so many front-ends may have in flight.
 
-    >>> [room_for(number) >> 10 for number in (1, 16, 100, 1000)]
+    >>> [credit_for(number) >> 10 for number in (1, 16, 100, 1000)]
     [4096, 4096, 655, 256]
     """
-    return max(LEAST_ROOM, min(MOST_ROOM, MOST_WAITING // max(1, front_ends)))
+    return max(LEAST_CREDIT, min(MOST_CREDIT, MOST_WAITING // max(1, front_ends)))
 
 
 class OutputSpreader:
@@ -46,27 +46,29 @@ class OutputSpreader:
         self._replicas = ReplicaLines(replicas) if replicas else None
 
     def ranks(
-        self, cluster: str, batch: Iterable[tuple[int | None, str, Buffer]], room: Room
+        self, cluster: str, batch: Iterable[tuple[int | None, str, Buffer]], credit: CreditGrants
     ) -> None:
         """Say what came from a cluster, or its `mpiexec` if no rank; raises ListenerRaised."""
         for rank, stream, block in batch:
             name, said = cluster if rank is None else f"{cluster}:{rank}", bytes(block)
             if self._replicas is not None and rank is not None:
                 name, said = self._replicas.written(name, stream, said)
-            self.block(name, stream, said, room, len(block))
+            self.block(name, stream, said, credit, len(block))
 
     def finish(self) -> None:
         """Say what is left of lines that were never completed."""
         for name, stream, rest in () if self._replicas is None else self._replicas.finish():
             self._facts.tell(name, OutputWritten(stream, rest))
 
-    def block(self, name: str, stream: str, block: bytes, room: Room, came: int = 0) -> None:
+    def block(
+        self, name: str, stream: str, block: bytes, credit: CreditGrants, came: int = 0
+    ) -> None:
         """Say what came from a front-end, or nothing of so many bytes; raises ListenerRaised."""
         came = came or len(block)
         if not block:
-            room.taken(came)
+            credit.taken(came)
             return
-        self._facts.tell(name, OutputWritten(stream, block), lambda: room.taken(came))
+        self._facts.tell(name, OutputWritten(stream, block), lambda: credit.taken(came))
 
     def line(self, name: str, stream: str, text: str) -> None:
         """Say a line now."""
@@ -78,21 +80,21 @@ class OutputSpreader:
         self._post(lambda: self.line(name, stream, text))
 
 
-class Room:
-    """Tells a front-end in good time how much of its output has been taken."""
+class CreditGrants:
+    """Grants a front-end more credit as the listener takes its output, a quarter at a time."""
 
-    def __init__(self, size: int, tell: Callable[[int], None]) -> None:
-        """Give it so much room in all."""
-        self._tell = tell
+    def __init__(self, size: int, grant: Callable[[int], None]) -> None:
+        """Have `grant` called with bytes of credit; there is `size` of it in all."""
+        self._grant = grant
         self._enough = max(1, size // 4)
         self._lock = threading.Lock()
-        self._untold = size
+        self._due = size
 
     def taken(self, size: int) -> None:
-        """Record that the listener has taken so much; from any thread."""
+        """Count bytes that the listener has taken; from any thread."""
         with self._lock:
-            self._untold += size
-            if self._untold < self._enough:
+            self._due += size
+            if self._due < self._enough:
                 return
-            told, self._untold = self._untold, 0
-        self._tell(told)
+            granted, self._due = self._due, 0
+        self._grant(granted)

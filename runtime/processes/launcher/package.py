@@ -18,7 +18,7 @@ from runtime.launchers.packages import stage_packages
 
 PACKAGES = ("gcm", "runtime")
 FOLDER = "packages"
-"""Where the package is in a run's room."""
+"""Where the package is in a run directory."""
 
 _HOME = Path(HOME)
 PROBE_TIMEOUT = 60.0
@@ -118,13 +118,15 @@ def python_at(launcher: Launcher, python: str) -> PythonThere:
     return PythonThere(found.strip() == digest(), known, lacks.strip())
 
 
-def bring(launcher: Launcher, python: str, room: str, names: Sequence[str] = PACKAGES) -> str:
-    """Stage packages into a room; return what to put on the Python path.
+def bring(
+    launcher: Launcher, python: str, run_directory: str, names: Sequence[str] = PACKAGES
+) -> str:
+    """Stage packages into a run directory; return what to put on the Python path.
 
     Raises StagingFailed.
     """
-    stage_packages(launcher, python, names, f"{room}/{FOLDER}")
-    return f"{room}/{FOLDER}"
+    stage_packages(launcher, python, names, f"{run_directory}/{FOLDER}")
+    return f"{run_directory}/{FOLDER}"
 
 
 def _files(name: str) -> list[Path]:

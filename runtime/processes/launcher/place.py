@@ -41,13 +41,13 @@ SILENT_HOST_TIMEOUT = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ears:
-    """Who listens to front-ends: what they say, and that they have gone."""
+class RequestHandler:
+    """Handles the calls of front-ends on the reactor's thread, and the ends of their processes."""
 
     reactor: Reactor
-    take: Callable[[ClusterPlace, IncomingCall], Future[Any] | IncomingCall | None]
-    gone: Callable[[ClusterPlace, str], None]
-    tell: Callable[[PlaceQueued | PlaceGranted], None]
+    handle_call: Callable[[ClusterPlace, IncomingCall], Future[Any] | IncomingCall | None]
+    ended: Callable[[ClusterPlace, str], None]
+    notify: Callable[[PlaceQueued | PlaceGranted], None]
 
 
 class ClusterPlace:
@@ -182,7 +182,7 @@ class RemotePlace(ClusterPlace):
         self._reach = reach
         self._given_up = threading.Event()
 
-    def open(self, plan: DeploymentPlan, keys: Keys, ears: Ears) -> None:
+    def open(self, plan: DeploymentPlan, keys: Keys, handler: RequestHandler) -> None:
         """Reach the cluster, bring files, start its front-end; raises LaunchError."""
         self.launcher = self._reach(self.cluster, self._local, SSH_TIMEOUT)
         self._check_wanted()
@@ -191,11 +191,11 @@ class RemotePlace(ClusterPlace):
         first = as_first_input([given.configuration])
         self._check_wanted()
         stream = ProcessStream()
-        command = Command(given.argv, given.environment, given.configuration.room, first)
+        command = Command(given.argv, given.environment, given.configuration.run_directory, first)
         process = self.process = self.launcher.start(command, _Sink(stream))
         stream.connect(process, self.cluster.path)
-        self.connect(ears.reactor, stream, partial(ears.take, self))
-        process.when_done(lambda: ears.gone(self, last_words(process)))
+        self.connect(handler.reactor, stream, partial(handler.handle_call, self))
+        process.when_done(lambda: handler.ended(self, last_words(process)))
 
     def leading(self, words: Sequence[str]) -> Command:
         """Return the command of this machine that runs a program where the front-end is.

@@ -17,7 +17,7 @@ from runtime.lifecycle.outcome import HeldNodes
 from runtime.lifecycle.walltimes import Walltime
 from runtime.processes.configuration import Keys
 from runtime.processes.launcher.co_allocator import CoAllocator
-from runtime.processes.launcher.place import Ears, RemotePlace
+from runtime.processes.launcher.place import RemotePlace, RequestHandler
 from runtime.processes.launcher.reaching import usual_launcher
 from runtime.transport.channel import Relay
 
@@ -71,20 +71,20 @@ class QueuedPlace(RemotePlace):
         self._allocator = allocator
         self._allocation: JobAllocation | None = None
 
-    def open(self, plan: DeploymentPlan, keys: Keys, ears: Ears) -> None:
+    def open(self, plan: DeploymentPlan, keys: Keys, handler: RequestHandler) -> None:
         """Have the nodes granted, then start the front-end on the first; raises GridError."""
         request, name = self.cluster.batch, self.identifier
         assert request is not None
         self._queue.ready()
         grant = self._allocator.nodes(
-            name, self._queue, lambda words: ears.tell(PlaceQueued(name, words))
+            name, self._queue, lambda words: handler.notify(PlaceQueued(name, words))
         )
         self._allocation, self.hosts = grant.allocation, grant.allocation.hosts
         walltime, left = None, grant.left(request.walltime or None)
         if left is not None:
             walltime = Walltime(left, request.reserve, request.signal, request.signal_before)
-        ears.tell(PlaceGranted(name, walltime))
-        super().open(plan, keys, ears)
+        handler.notify(PlaceGranted(name, walltime))
+        super().open(plan, keys, handler)
         if not self._queue.system.ends_processes:
             threading.Thread(target=self._end_with_job, daemon=True).start()
 

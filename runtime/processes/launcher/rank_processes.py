@@ -15,7 +15,6 @@ from functools import partial
 from runtime.coupling.deployed_codes import Codes
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.lifecycle.events import Suspected
-from runtime.lifecycle.outline import outline_of
 from runtime.lifecycle.replacements import (
     FIRST,
     EndRank,
@@ -24,6 +23,7 @@ from runtime.lifecycle.replacements import (
     StartAgain,
     TellMoved,
 )
+from runtime.lifecycle.run_plan import run_plan_of
 from runtime.lifecycle.suspicions import Suspicion, Suspicions
 from runtime.machine.deaths import RankDeath
 from runtime.membership.whereabouts import RankArrival
@@ -208,9 +208,9 @@ def _cluster(rank: str) -> str:
 
 def _ranks_that_go_on(plan: DeploymentPlan) -> dict[str, set[str]]:
     """Return the ranks of each application that survives losses."""
-    outline = outline_of(plan)
+    run_plan = run_plan_of(plan)
     found: dict[str, set[str]] = {}
     for cluster in plan.deployment.clusters():
-        if cluster.identifier in outline.survivors:
-            found.setdefault(cluster.application, set()).update(outline.ranks[cluster.identifier])
+        if cluster.identifier in run_plan.survivors:
+            found.setdefault(cluster.application, set()).update(run_plan.ranks[cluster.identifier])
     return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 from runtime.lifecycle.run_life import RunPhase
 from runtime.processes.launcher.place import ClusterPlace
@@ -18,8 +19,19 @@ SELDOM = 5
 """After so many looks it is told of all ranks: how much memory and processor time they used."""
 
 
+class Sampling(NamedTuple):
+    """Every how many seconds a run is looked at, 0 for never, and how long after its begin."""
+
+    seconds: float = 0.0
+    first: float = 0.0
+
+
+UNSAMPLED = Sampling()
+"""Nobody looks."""
+
+
 class Samples:
-    """Tells what ranks do every so many `seconds`, 0 for never. For the engine's thread."""
+    """Tells what ranks do from time to time. For the engine's thread."""
 
     def __init__(
         self,
@@ -28,13 +40,13 @@ class Samples:
         facts: FactStream,
         later: Callable[[float, Callable[[], None]], object],
         *,
-        seconds: float,
+        sampling: Sampling,
     ) -> None:
         self._places = places
         self._look_at_ranks = look
         self._facts = facts
         self._later = later
-        self._seconds = seconds
+        self._seconds, self._first = sampling
         self._is_running = False
         self._is_due = False
         self._is_looking = False
@@ -44,7 +56,7 @@ class Samples:
     def begin(self) -> None:
         """Look from now on: the application runs."""
         self._is_running = True
-        self._sample_later(0.0)
+        self._sample_later(self._first)
 
     def every(self, seconds: float) -> None:
         """Look every so many seconds from now on, and tell all once more."""

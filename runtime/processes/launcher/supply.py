@@ -26,8 +26,8 @@ from runtime.home import HOME, is_checkout
 from runtime.launchers.base import Launcher
 from runtime.launchers.spawning import activated
 from runtime.machine.paths import node_path
-from runtime.membership.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE
-from runtime.membership.room import address_in
+from runtime.membership.bind_address import EVERYWHERE, NOWHERE, ON_MACHINE
+from runtime.membership.run_directory import address_in
 from runtime.native_mpi import Job
 from runtime.processes.configuration import LISTENER, Configuration, Keys, NodeJob
 from runtime.processes.watch import watch_of
@@ -47,7 +47,7 @@ class Supplied:
     """A place that is ready for its front-end.
 
     `folder` is where its ranks start: in `work`, the copy of the program folder that was made for
-    this cluster, or in place where there is none. The private room is another folder: it holds
+    this cluster, or in place where there is none. The run directory is another folder: it holds
     secrets, sockets and the package, and never what a program reads or writes.
     """
 
@@ -77,7 +77,7 @@ def supply(
     there = launcher.ready().python
     asked = cluster.front_end.folder
     named = make_path(launcher, there, asked) if asked else ""
-    room = launcher.make_folder(named)
+    run_directory = launcher.make_folder(named)
     step = plan.step(f"front-end:{cluster.identifier}")
     at = workplace_of(plan.deployment, cluster)
     work = make_work_folder(launcher, named, plan, cluster, at) if at.is_copy else ""
@@ -87,7 +87,7 @@ def supply(
         folder = work or find_path(launcher, there, at.folder)
     # the Python over there is the one that the descriptor names, as a full path
     python = _full_path(cluster.front_end.python) if cluster.is_local else there
-    library, found = _library(cluster, launcher, python, room)
+    library, found = _library(cluster, launcher, python, run_directory)
     search = f"{library}:{found}" if library and found else library
     levels = levels_at(plan.deployment, cluster.position)
     here = replace(cluster.front_end, python=python, modules=(), before="", container="")
@@ -98,18 +98,18 @@ def supply(
         ranks = plan.step(f"ranks:{cluster.identifier}")
         at_once = ranks.depends_on == (step.name,) and not idle
         assert ranks.job is not None
-        job = _job_there(ranks.job, room, python, library, search)
+        job = _job_there(ranks.job, run_directory, python, library, search)
         if len(granted) > 1:
             each = (held for _, held in job.hosts)
             job = replace(job, hosts=tuple(zip(granted, each, strict=False)))
     passage = launcher.passage
-    forwards = _forwards(plan, cluster, room, passage)
+    forwards = _forwards(plan, cluster, run_directory, passage)
     ring = _keys(plan, cluster, RunKeys(keys.secret), is_dialling=bool(address))
     told = Configuration(
         cluster=cluster.identifier,
         path=cluster.path,
         levels=levels,
-        room=room,
+        run_directory=run_directory,
         folder=folder,
         umask=plan.deployment.umask,
         port=_port(cluster, job, forwards),
@@ -118,7 +118,7 @@ def supply(
         launcher=address,
         keys=ring,
         certificates=keys.certificates(ring.checks, datetime.datetime.now(datetime.UTC)),
-        nodes=tuple(_nodes(plan, with_python, room, folder, search)),
+        nodes=tuple(_nodes(plan, with_python, run_directory, folder, search)),
         machine=pickle.dumps(_machine_of(plan, cluster), protocol=5),
         reach=_reach(plan, cluster, job, passage),
         forwards=forwards,
@@ -129,9 +129,11 @@ def supply(
             (one.role, one.name, one.scope, one.between, str(one.location))
             for one in plan.deployment.named_classes
         ),
+        plans=plan.deployment.plans,
         explain_waits=plan.deployment.explain_waits,
         observed=plan.deployment.observed,
         traced=plan.deployment.traced,
+        checked=plan.deployment.checked,
         wan=cluster.wan,
         names=plan.deployment.rank_names(),
         tunnels=_tunnels(plan, cluster),
@@ -172,7 +174,7 @@ def _full_path(python: str) -> str:
 
 
 def _library(
-    cluster: DeployedCluster, launcher: Launcher, python: str, room: str
+    cluster: DeployedCluster, launcher: Launcher, python: str, run_directory: str
 ) -> tuple[str, str]:
     """Return the folder or archive that has to be on the Python path, or nothing.
 
@@ -184,7 +186,7 @@ def _library(
 
     there = package.python_at(launcher, python)
     missing = there.missing()
-    return package.bring(launcher, python, room, missing) if missing else "", there.search
+    return package.bring(launcher, python, run_directory, missing) if missing else "", there.search
 
 
 def _paths(search: str) -> dict[str, str]:
@@ -192,17 +194,17 @@ def _paths(search: str) -> dict[str, str]:
     return {"PYTHONPATH": search} if search else {}
 
 
-def _job_there(job: Job, room: str, python: str, library: str, search: str) -> Job:
+def _job_there(job: Job, run_directory: str, python: str, library: str, search: str) -> Job:
     """Return a planned job with the paths that were found where its ranks run."""
     own = dict(job.environment)
     if library and "PYTHONPATH" in own:  # its program wants that; the package is needed as well
         own["PYTHONPATH"] = f"{library}:{own['PYTHONPATH']}"
-    program = replace(job.program, python=python, room=room)
+    program = replace(job.program, python=python, run_directory=run_directory)
     return replace(job, program=program, environment={**_paths(search), **own})
 
 
 def _nodes(
-    plan: DeploymentPlan, cluster: DeployedCluster, room: str, folder: str, search: str
+    plan: DeploymentPlan, cluster: DeployedCluster, run_directory: str, folder: str, search: str
 ) -> Iterator[NodeJob]:
     """Yield the processes of the cluster's nodes that get components."""
     assembly = plan.deployment.assembly
@@ -221,7 +223,7 @@ def _nodes(
             argv=node_command(cluster, node, library=search),
             environment=_paths(search),
             search=(*modules, folder),
-            listen=_where_to_listen(plan, cluster, address_in(room, f"node{number}")),
+            listen=_where_to_listen(plan, cluster, address_in(run_directory, f"node{number}")),
             is_elsewhere=is_elsewhere,
         )
 
@@ -268,18 +270,20 @@ def _reach(plan: DeploymentPlan, cluster: DeployedCluster, job: Job | None, pass
     )
 
 
-def _forwards(plan: DeploymentPlan, cluster: DeployedCluster, room: str, passage: str) -> str:
+def _forwards(
+    plan: DeploymentPlan, cluster: DeployedCluster, run_directory: str, passage: str
+) -> str:
     """Return where the front-end listens for those to be forwarded, or nothing if it need not."""
     if not _has_others(plan, cluster):
         return ""
     if passage:
-        return Passage.parse(passage).door(FORWARDER)
+        return Passage.parse(passage).bind_address(FORWARDER)
     if not is_on_this_machine(plan):
         return f"0.0.0.0:{cluster.front_end.port}"
     clusters = plan.deployment.clusters()
     if all(one.reachability is Reachability.DIRECT for one in clusters):
         return ""
-    return address_in(room, "forwarder")
+    return address_in(run_directory, "forwarder")
 
 
 def _tunnels(plan: DeploymentPlan, cluster: DeployedCluster) -> tuple[str, ...]:

@@ -10,15 +10,15 @@ from contextlib import suppress
 from runtime.deployment.planning.steps import Step
 from runtime.errors import GridError
 from runtime.home import python_path
-from runtime.later import logger
 from runtime.launchers.base import Command, OutputStream, Process
 from runtime.launchers.bootstrap import new_marker
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.lines import Lines
 from runtime.launchers.local import LocalLauncher
+from runtime.lazy_import import logger
 from runtime.lifecycle.events import Event, StepFailed, StepUp
 from runtime.lifecycle.outcome import TunnelTraffic
-from runtime.membership.room import UNIX, address_in
+from runtime.membership.run_directory import UNIX, address_in
 from runtime.native_mpi import python_module
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.tunnels import end, hub
@@ -75,9 +75,9 @@ class Tunnels:
     def _end(self, number: int, place: ClusterPlace) -> Mapping[str, object]:
         supplied = place.supplied
         assert supplied is not None
-        room, marker = supplied.configuration.room, new_marker()
+        run_directory, marker = supplied.configuration.run_directory, new_marker()
         sockets = {
-            other: _path_of(address_in(room, socket_to(one.identifier)), place)
+            other: _path_of(address_in(run_directory, socket_to(one.identifier)), place)
             for other, one in enumerate(self._places)
             if other != number
         }
@@ -85,7 +85,7 @@ class Tunnels:
             "me": number,
             "marker": marker,
             "sockets": sockets,
-            "target": _path_of(address_in(room, FROM_OTHERS), place),
+            "target": _path_of(address_in(run_directory, FROM_OTHERS), place),
         }
         settings = [f"{name}={value}" for name, value in supplied.environment.items()]
         python = python_module(supplied.argv[0], end.MODULE)

@@ -12,20 +12,27 @@ from gcm.records import dataclass
 from runtime.clocks import Clocks, name_of_clock
 from runtime.lifecycle.events import LeftBehind, Stuck
 from runtime.machine.contracts import Facts
+from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.wait_facts import ProcessOfRank, Snapshot, explained, facts_of
 from runtime.processes.rank.waits import AT_THE_END, UNASKED
 from runtime.rank_name import RankName
 from runtime.topology import RankNames
-from runtime.views.facts import MACHINE, Record
+from runtime.views.facts import MACHINE, Record, WaitExplained
 from runtime.views.inspection import MOST_FINDINGS, explanation, told_findings
 from runtime.views.stream import FactStream
 
 # What explains them is imported when somebody waits for long.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from runtime.waits import RankState, RankStates, WaitFinding
+    from runtime.waits import (
+        RankState,
+        RankStates,
+        UnreceivedMessage,
+        UnsentMessage,
+        WaitFinding,
+    )
 
 ANSWERS = 1.5
 """How many seconds to wait for answers; ranks in a call that lets no other thread run give none."""
@@ -53,7 +60,7 @@ MOST_UNRECEIVED = 12
 
 _log = logging.getLogger(__name__)
 
-Later = Callable[[float, Callable[[], None]], object]
+CallLater = Callable[[float, Callable[[], None]], object]
 
 
 Seen = Callable[[Snapshot], None]
@@ -77,10 +84,11 @@ class WaitReports:
     def __init__(
         self,
         places: Iterable[ClusterPlace],
-        later: Later,
+        later: CallLater,
         facts: FactStream,
         post: Post,
         *,
+        checks: CheckReports,
         names: RankNames,
         present: Callable[[], Mapping[str, ProcessOfRank]] = dict,
         replicas: Mapping[str, int] = MappingProxyType({}),
@@ -93,6 +101,7 @@ class WaitReports:
         """
         self._facts = facts
         self._post = post
+        self.checks = checks
         self._present = present
         self._replicas = replicas
         self._names = names
@@ -181,7 +190,8 @@ class WaitReports:
                 self.ask(self._report_long_waits)
         elif self._round is not None and number == self._round.number:
             if type(clock := state.get("clock")) is float:
-                self.clocks.answered(rank, number, clock, time.monotonic())
+                name = str(state.get("clock_of", ""))
+                self.clocks.answered(rank, name, number, clock, time.monotonic())
             self._round.answers[rank] = known
             self._go_on_if_complete()
 
@@ -206,13 +216,14 @@ class WaitReports:
         """Log what all ranks are doing, and why they wait if that is new; and call `then`."""
 
         def end(seen: Snapshot) -> None:
-            self._log(self._untold(seen))
+            fresh = self._untold(seen).findings
+            self._log(seen, [explained(one) for one in seen.findings if one not in fresh])
             then()
 
         self.ask(end, with_stacks=True)
 
-    def _log(self, seen: Snapshot) -> None:
-        _log.warning("%s", "\n".join(explanation(self._facts_of(seen), seen.names)))
+    def _log(self, seen: Snapshot, told: Sequence[WaitExplained] = ()) -> None:
+        _log.warning("%s", "\n".join(explanation(self._facts_of(seen), seen.names, told)))
 
     def _facts_of(self, seen: Snapshot) -> list[tuple[str, Record]]:
         return [*facts_of(seen, self._present())]
@@ -246,19 +257,18 @@ class WaitReports:
         """
         if not any(_leaves_any(state) for state in self._at_end.values()):
             return
-        left = [
-            (rank, one)
-            for rank, state in sorted(self._of_ranks({}).last.items())
-            for one in state.unreceived
-        ]
+        left: list[tuple[str, str, UnreceivedMessage | UnsentMessage]] = []
+        for rank, state in sorted(self._of_ranks({}).last.items()):
+            left += [(one.sender, rank, one) for one in state.unreceived]
+            left += [(rank, one.receiver, one) for one in state.unsent]
         for level, some in (
-            (logging.WARNING, [one for one in left if one[1].size > MOST_OF_A_SIGN]),
-            (logging.INFO, [one for one in left if one[1].size <= MOST_OF_A_SIGN]),
+            (logging.WARNING, [one for one in left if one[2].size > MOST_OF_A_SIGN]),
+            (logging.INFO, [one for one in left if one[2].size <= MOST_OF_A_SIGN]),
         ):
             lines = [
-                f"  {self._names.rank(one.sender)} to {self._names.rank(rank)}: tag {one.tag},"
+                f"  {self._names.rank(sender)} to {self._names.rank(receiver)}: tag {one.tag},"
                 f" {one.size} bytes{one.comm and f', on {one.comm}'}"
-                for rank, one in some
+                for sender, receiver, one in some
             ]
             if lines:
                 left_out = len(lines) - MOST_UNRECEIVED
@@ -270,9 +280,9 @@ class WaitReports:
         assert self._round is not None
         self._numbers += 1
         number = self._round.number = self._numbers
+        self.clocks.asked(number, time.monotonic())
         for place in self._places:
             place.orders.tell_states(number, self._round.with_stacks)
-        self.clocks.asked(number, time.monotonic())
         self._later(self._round.patience, lambda: self._late(number))
         self._go_on_if_complete()
 
@@ -340,7 +350,17 @@ class WaitReports:
                 self._facts.tell(MACHINE, one)
             if stuck := stuck_in(fresh):
                 self._post(Stuck(tuple(sorted(stuck))))
+                self._end_if_checked(stuck, seen, found)
             _log.warning("%s", "\n".join(told_findings(found)))
+
+    def _end_if_checked(
+        self, stuck: Set[str], seen: Snapshot, found: Sequence[WaitExplained]
+    ) -> None:
+        """End a run whose sends wait for ever because a check lets them wait for their receive."""
+        waits = [(rank, one.where) for rank in sorted(stuck) for one in seen.states[rank].waits]
+        if self.checks.stuck(waits):
+            why = "\n".join(one.text for one in found)
+            self._post(LeftBehind(why, what="with --check sends wait until they are received"))
 
 
 def _state(rank: str, state: Facts) -> RankState | None:
@@ -355,7 +375,9 @@ def _state(rank: str, state: Facts) -> RankState | None:
 
 
 def _leaves_any(state: object) -> bool:
-    return not isinstance(state, dict) or bool(state.get("unreceived", True))
+    if not isinstance(state, dict):
+        return True
+    return bool(state.get("unreceived", True)) or bool(state.get("unsent"))
 
 
 def _identity(finding: WaitFinding) -> str:

@@ -19,7 +19,7 @@ from runtime.home import python_path
 from runtime.launchers.base import Command, Process
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.local import LocalLauncher
-from runtime.membership.room import LONGEST_SOCKET_PATH
+from runtime.membership.run_directory import LONGEST_SOCKET_PATH
 from runtime.native_mpi import Job, python_module
 
 FRONT_END = "front-end"

@@ -15,7 +15,7 @@ from runtime.launchers.ranks import (
     write_to_pipes,
 )
 from runtime.launchers.segments import MPICH, mapped_segments, remove_segments
-from runtime.membership.room import crash_file
+from runtime.membership.run_directory import crash_file
 from runtime.processes.rank.options import RankOptions
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
@@ -37,22 +37,22 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     options = RankOptions(words)
     rank = _number(options)
     os.umask(options.umask)
-    if not write_to_pipes(options.room, rank):
+    if not write_to_pipes(options.run_directory, rank):
         tag_output(
             rank,
-            folder=options.room,
+            folder=options.run_directory,
             incarnation=options.incarnation,
             stays=options.stays,
         )
     elif not is_child:
-        run_below(options.room, rank, incarnation=options.incarnation, stays=options.stays)
-    read_from_pipe(options.room, rank)
+        run_below(options.run_directory, rank, incarnation=options.incarnation, stays=options.stays)
+    read_from_pipe(options.run_directory, rank)
     from runtime.membership.rank_link import RankLink, remember
 
     name = f"{options.cluster}:{rank}"
     rename(f"rank {name}")  # all ranks have the same command line
     try:
-        link = RankLink(options.room, name, is_again=options.is_again)
+        link = RankLink(options.run_directory, name, is_again=options.is_again)
     except Exception as error:  # whatever it is, the front-end waits and stderr is the only way
         print(f"this rank cannot reach its front-end: {error}", file=sys.stderr)
         return 1
@@ -156,7 +156,7 @@ def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> N
         from runtime.mpi.process.counted_output import count_output
 
         count_output(is_late=options.is_again)
-    keep_crashes(crash_file(options.room, int(link.name.rpartition(":")[2])))
+    keep_crashes(crash_file(options.run_directory, int(link.name.rpartition(":")[2])))
     if options.comm_world == "grid":
         from runtime.mpi.surface.install import install
         from runtime.mpi.surface.lifetime import before_end

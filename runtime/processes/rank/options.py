@@ -34,7 +34,7 @@ class RankOptions:
         """Whether its `mpiexec`, if it has one, must not see that it ends."""
         again = named.get("--again", "-1#1").partition("#")
         self.rank, self.incarnation = int(again[0]), int(again[2])
-        self.room = named["--room"]
+        self.run_directory = named["--room"]
         self.umask = int(named["--umask"], 8)
         self.kind = kinds[0]
         self.path = named[f"--{self.kind}"]

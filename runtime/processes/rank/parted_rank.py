@@ -60,7 +60,7 @@ def become(connection: _socket.socket, begins: int) -> StandInRequest:
     os.setsid()
     options = RankOptions(request.words)
     rank = rank_of(b"=".join(one) for one in request.environment.items())
-    os.write(begins, f"{rank} {options.room}".encode())
+    os.write(begins, f"{rank} {options.run_directory}".encode())
     os.close(begins)
     connection.send((STAYS if options.stays else HERE) + os.getpid().to_bytes(WORD, sys.byteorder))
     connection.close()

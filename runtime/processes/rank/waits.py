@@ -6,7 +6,7 @@ import _thread
 import sys
 import time
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class RankWaits:
 
                 self._watch = CallWatch()
             state = _state_reporter()(self._wrapper.name, self._watch, with_stacks)
-            return {**state, "clock": time.monotonic()}
+            return {**state, **_clock()}
 
     def ended(self, code: int) -> None:
         """Tell which messages are left that nobody has received; no more is told afterwards."""
@@ -68,11 +68,11 @@ class RankWaits:
             self._wrapper.appeals.called(self._wrapper.member, observed.counted())
         traced = sys.modules.get("runtime.mpi.surface.traced_calls")
         if traced is not None:
-            from runtime.clocks import name_of_clock
-
             for head, rows in traced.told():
-                told = head | {"clock": time.monotonic(), "clock_of": name_of_clock()}
-                self._wrapper.appeals.traced(self._wrapper.member, told, rows)
+                self._wrapper.appeals.traced(self._wrapper.member, head | _clock(), rows)
+        checked = sys.modules.get("runtime.mpi.surface.checked_calls")
+        if checked is not None:
+            checked.ended(code)
         if code == 0 and _has_communicators():
             from runtime.mpi.surface.rank_state import state_at_end
 
@@ -102,7 +102,7 @@ class RankWaits:
         except Exception:  # one has failed, or MPI is finalised already
             _log.debug("what came at the end is not known", exc_info=True)
             return
-        if state["unreceived"] != self._left:
+        if state["unreceived"] != self._left or state["unsent"]:
             self._wrapper.appeals.waiting(self._wrapper.member, AT_THE_END, state)
 
     def _run(self) -> None:
@@ -122,6 +122,13 @@ class RankWaits:
             if late - told and not self._has_ended:
                 told = late
                 self._wrapper.appeals.waiting(self._wrapper.member, UNASKED, state)
+
+
+def _clock() -> dict[str, object]:
+    """Return the time here, and of which clock."""
+    from runtime.clocks import name_of_clock
+
+    return {"clock": time.monotonic(), "clock_of": name_of_clock()}
 
 
 def _has_communicators() -> bool:

@@ -29,12 +29,14 @@ export function machine(run, redraw) {
     h("h3", {}, `site ${site.name}`),
     site.clusters.map((cluster) => h("div", { class: "cluster" },
       h("p", {}, h("strong", {}, cluster.name), h("span", { class: `badge ${cluster.state}` }, cluster.words),
-        h("span", { class: "dim" }, `${counted(cluster.ranks, "rank")}, ${cluster.application}`)),
+        h("span", { class: "dim" }, `${counted(cluster.ranks, "rank")}, ${cluster.application}${walltime(cluster, run)}`)),
       h("div", { class: "ranks", role: "group", "aria-label": `ranks of ${cluster.name}` }, tiles(cluster))))));
   const others = run.others.map((one) => h("p", {}, `${one.name}: `, h("span", { class: `badge ${one.state}` }, one.words)));
   return [h("div", { keydown: (event) => move(event, run.ranks) }, sites), others,
     legend([...shown].map((state) => [state, state])), details(run)];
 }
+
+const walltime = (cluster, run) => (cluster.walltime_ends === null || run.is_over ? "" : `, ${seconds(Math.max(0, cluster.walltime_ends - run.time))} of walltime left`);
 
 function grouped(ranks) {
   const found = new Map();

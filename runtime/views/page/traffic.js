@@ -18,7 +18,8 @@ export function traffic(run, redraw) {
     if (value) made.style.background = `rgba(var(--heat), ${0.12 + 0.5 * Math.log1p(value) / Math.log1p(most)})`;
     return made;
   };
-  const names = new Map(clusters.map((one) => [one.id, one.name]));
+  const names = new Map(clusters.map((one) => [one.id, one.name])), order = new Map(clusters.map((one, at) => [one.id, at]));
+  const ways = [...run.traffic].sort((one, other) => order.get(one.from) - order.get(other.from) || order.get(one.to) - order.get(other.to));
   const shown = Object.entries(MEASURES).filter(([name]) => name !== "rate" || !run.is_over);
   return [
     h("div", { class: "controls" }, h("label", {}, "show ", h("select", { id: "measure", change: (event) => { measure = event.target.value; redraw(); } },
@@ -26,7 +27,7 @@ export function traffic(run, redraw) {
     h("div", { class: "scroll" }, h("table", { class: "matrix" },
       h("thead", {}, h("tr", {}, h("th", {}, "from \\ to"), used.map((one) => h("th", { scope: "col" }, one.name)))),
       h("tbody", {}, used.map((from) => h("tr", {}, h("th", { scope: "row" }, from.name), used.map((to) => cell(from, to))))))),
-    h("div", { class: "beside" }, h("div", {}, h("h3", {}, "by route"), table(["from", "to", "route", "messages", "bytes"], run.traffic.map((one) => [names.get(one.from), names.get(one.to), one.route, many(one.messages), bytes(one.bytes)]), [3, 4])), pairs(run)),
+    h("div", { class: "beside" }, h("div", {}, h("h3", {}, "by route"), table(["from", "to", "route", "messages", "bytes"], ways.map((one) => [names.get(one.from), names.get(one.to), one.route, many(one.messages), bytes(one.bytes)]), [3, 4])), pairs(run)),
   ];
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.transport.admission import EventLoop
 from runtime.wire.dialling.connecting import Attempt
 from runtime.wire.errors import PeerLost

@@ -6,7 +6,7 @@ import _thread
 from collections.abc import Callable
 
 from gcm.records import dataclass
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.routing import Route
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import TransportError

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from gcm.records import dataclass
-from runtime.later import Later
+from runtime.lazy_import import LazyModule
 from runtime.wire.dialling.connecting import Attempt, Connector, CountingConnector
 from runtime.wire.dialling.directory import RankDirectory
 from runtime.wire.errors import PeerLost, WireError
@@ -15,7 +15,7 @@ from runtime.wire.errors import PeerLost, WireError
 if TYPE_CHECKING:
     from runtime import routing
 else:
-    routing = Later("runtime.routing")
+    routing = LazyModule("runtime.routing")
 
 VARIABLE = "GCM_MOST_CONNECTIONS"
 """The environment variable that says how many connections a rank keeps at most."""

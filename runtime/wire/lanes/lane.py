@@ -15,7 +15,7 @@ from runtime.transport.admission import EventLoop
 from runtime.transport.decrypted import DECRYPTED
 from runtime.wire.dialling.line import READ, Connection
 from runtime.wire.errors import BadFrame
-from runtime.wire.stream.claims import give_back
+from runtime.wire.stream.byte_ranges import remove_range
 from runtime.wire.stream.frames import SEGMENT, SEGMENT_SIZE, check, unpack_segment
 from runtime.wire.stream.messages import Incoming
 from runtime.wire.stream.payload import Stream
@@ -52,7 +52,7 @@ class LaneReceiver(MessageReceiver):
         """Read no more; return how much of what was written to the lane is where it belongs."""
         current, self.current = self.current, None
         if current is not None:
-            give_back(current.claims, self._at, self._at + self._left)
+            remove_range(current.ranges, self._at, self._at + self._left)
         return self.position - len(self._rest)
 
     def space(self) -> memoryview:

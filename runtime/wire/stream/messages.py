@@ -37,8 +37,21 @@ class Incoming:
     been matched and its `payload` is complete. `owner` is for the receiver.
     """
 
-    __slots__ = ("_origin", "asks", "came", "claims", "done", "head", "is_lent", "number", "owner",
-                 "payload", "reach", "size", "source")  # fmt: skip
+    __slots__ = (
+        "_origin",
+        "asks",
+        "came",
+        "done",
+        "head",
+        "is_lent",
+        "number",
+        "owner",
+        "payload",
+        "ranges",
+        "reach",
+        "size",
+        "source",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -64,8 +77,8 @@ class Incoming:
         """How many bytes of the payload are here."""
         self.reach: int
         """Before which byte they lie; one that is not complete at once has it."""
-        self.claims: list[int]
-        """Which bytes were announced: the `reach` of `runtime.wire.stream.claims`."""
+        self.ranges: list[int]
+        """The bytes that were announced, as `runtime.wire.stream.byte_ranges` has them."""
         self.done = False
         self.owner: Any = None
         self._origin: Origin | None = origin

@@ -9,9 +9,9 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable
 
-from runtime.matching import Debt, weight
+from runtime.matching import ReceiveWindow, weight
 from runtime.wire.errors import BadFrame
-from runtime.wire.stream.claims import claim
+from runtime.wire.stream.byte_ranges import add_range
 from runtime.wire.stream.frames import (
     ASKS,
     BYE,
@@ -81,10 +81,10 @@ class MessageReceiver:
     __slots__ = (
         "_ahead",
         "_at",
-        "_debt",
         "_goodbye",
         "_kick",
         "_left",
+        "_receive_window",
         "_rest",
         "_sender",
         "_sink",
@@ -124,7 +124,7 @@ class MessageReceiver:
         self._kick = kick
         self._goodbye = goodbye
         self.lanes = lanes
-        self._debt = Debt(window)
+        self._receive_window = ReceiveWindow(window)
         self._stage = memoryview(bytearray(STAGE)) if stage is None else stage
         self._ahead = self._stage[:_AHEAD]
         self._rest = b""  # the beginning of a frame
@@ -271,7 +271,7 @@ class MessageReceiver:
             return
         incoming = Incoming(self._source, head, size, number, self, asks=asks)
         incoming.reach = 0
-        incoming.claims = []
+        incoming.ranges = []
         self.incomplete[number] = incoming
         if self.is_awaited:
             self.is_awaited = False
@@ -284,7 +284,7 @@ class MessageReceiver:
         incoming = self.incomplete.get(number)
         if incoming is None or size > incoming.size - max(incoming.came, offset):
             raise BadFrame(f"{size} bytes came for message {number}, which lacks less")
-        claim(incoming.claims, offset, offset + size)
+        add_range(incoming.ranges, offset, offset + size)
         if incoming.payload is None:
             incoming.payload = memory_for(incoming.size)
         if flags & ASKS:
@@ -359,7 +359,7 @@ class MessageReceiver:
             self._sender.put_frame(MATCHED, incoming.number)
             self._kick()
             return
-        told = self._debt.take(incoming.size + _OVERHEAD)
+        told = self._receive_window.take(incoming.size + _OVERHEAD)
         if told:
             self._sender.put_frame(TAKEN, 0, told)
             self._kick()

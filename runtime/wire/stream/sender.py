@@ -7,7 +7,7 @@ that take turns. How much may be on its way unasked is bounded; what is beyond w
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from runtime.matching import Window, weight
 from runtime.wire.errors import BadFrame, WireError
@@ -23,6 +23,7 @@ from runtime.wire.stream.frames import (
     MOST_INLINE,
     MOST_SEGMENT,
     pack,
+    unpack_from,
 )
 from runtime.wire.stream.messages import SENT, Outgoing
 from runtime.wire.stream.payload import MOST_VIEWS, Stream, copied, few
@@ -97,12 +98,12 @@ class MessageSender:
         window = self._window
         if (
             size > MOST_SEGMENT
-            or window.on_its_way >= self._window_size - size
+            or window.in_flight >= self._window_size - size
             or len(head) > MOST_HEAD
             or len(payload) > MOST_VIEWS
         ):
             return None
-        window.on_its_way += size + _OVERHEAD
+        window.in_flight += size + _OVERHEAD
         number = self.messages
         self.messages = number + 1
         self.bytes += size
@@ -158,10 +159,10 @@ class MessageSender:
         self.messages = number + 1
         self.bytes += size
         window = self._window
-        room = self._window_size - window.on_its_way
+        room = self._window_size - window.in_flight
         if sync or room <= 0 or size > room:
             return self._ask(number, head, payload, size, max(0, room))
-        window.on_its_way += size + _OVERHEAD
+        window.in_flight += size + _OVERHEAD
         if size <= COPIED:
             frame = pack(MESSAGE, INLINE, len(head), number, size)
             self._heads.append((b"".join((frame, head, *payload)), (), None))
@@ -336,6 +337,13 @@ class MessageSender:
             drop(batch, count)
         if self.replay is None:
             self.under_way.settle(self._end - self._unwritten)
+
+    def unsent(self) -> Iterator[tuple[bytes, int]]:
+        """Yield the head and the size of each message that has not begun to be written."""
+        for first, _, _ in self._heads:
+            kind, _, length, _, size = unpack_from(first)
+            if kind == MESSAGE:
+                yield bytes(first[HEAD_SIZE : HEAD_SIZE + length]), size
 
     def fail(self, error: WireError) -> None:
         """Give every message that is not done an error, and let go of all."""

@@ -147,19 +147,30 @@ class Site:
             f"""<deployment>
   <application script="program.py"/>
   <grid>
-    <site name="lyon">
-      <cluster name="rhone">
-        <batch system="{self.system}" tasks-per-node="2" walltime="{walltime}"
-               {self.batch} {batch}/>
-        <mpi command-path="{mpiexec}"/>
-        <front-end python="{python}" folder="{self.home}/runs"/>
-      </cluster>{cluster}
+    <site name="lyon">{self.cluster("rhone", batch, walltime, python, mpiexec)}{cluster}
     </site>
   </grid>
 </deployment>
 """
         )
         return path
+
+    def cluster(
+        self,
+        name: str,
+        batch: str = "",
+        walltime: str = "00:05:00",
+        python: Path = PYTHON,
+        mpiexec: Path = MPIEXEC,
+    ) -> str:
+        """Return a cluster of a descriptor, in a job."""
+        return f"""
+      <cluster name="{name}">
+        <batch system="{self.system}" tasks-per-node="2" walltime="{walltime}"
+               {self.batch} {batch}/>
+        <mpi command-path="{mpiexec}"/>
+        <front-end python="{python}" folder="{self.home}/runs"/>
+      </cluster>"""
 
     def let_in(self) -> None:
         """Make the keys with which the account gets from node to node."""
@@ -296,7 +307,7 @@ def wait_until(is_so: Callable[[], object], seconds: float = PATIENCE) -> None:
         time.sleep(0.1)
 
 
-def end_of(run: subprocess.Popen[str]) -> tuple[int, str, str]:
+def end_of(run: subprocess.Popen[str], patience: float = 2 * PATIENCE) -> tuple[int, str, str]:
     """Return the exit code of a run, and what it has printed."""
-    said, errors = run.communicate(timeout=2 * PATIENCE)
+    said, errors = run.communicate(timeout=patience)
     return run.returncode, said, errors

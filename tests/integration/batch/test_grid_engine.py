@@ -116,3 +116,17 @@ def test_a_script_of_qsub_runs_a_program_on_all_of_its_nodes(grid_engine: GridEn
     nodes = (grid_engine.work / "nodes.txt").read_text().split()
     assert sorted(said.splitlines()) == [f"{rank} of 4 on {nodes[rank // 2]}" for rank in range(4)]
     wait_until(grid_engine.is_given_back)
+
+
+@pytest.mark.parametrize("may_reserve", [False, True])
+def test_two_clusters_reserve_a_common_start_where_the_site_lets_them(
+    grid_engine: GridEngine, may_reserve: bool
+) -> None:
+    grid_engine.run("qconf", "-au" if may_reserve else "-du", ACCOUNT, "arusers")
+    path = grid_engine.descriptor(HELLO, cluster=grid_engine.cluster("saone"))
+    code, said, errors = end_of(grid_engine.start(path, "--verbose"), 120)
+    assert (code, said.count("of 4")) == (0, 4), errors
+    assert "rhone: reserves nodes from a start in 60 s on" in errors
+    refusal = "no nodes were reserved: denied"
+    assert (refusal in errors) is not may_reserve, errors
+    wait_until(lambda: grid_engine.is_given_back() and not grid_engine.run("qrstat", "-u", "*"))

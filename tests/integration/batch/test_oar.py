@@ -105,3 +105,19 @@ def test_a_script_of_oarsub_runs_a_program_on_all_of_its_nodes(oar: Oar) -> None
     ).read_text()
     assert job.state == "Terminated"
     wait_until(oar.is_given_back)
+
+
+@pytest.mark.timeout(300)
+def test_two_clusters_reserve_the_earliest_start_that_both_can_have(oar: Oar) -> None:
+    oar.hold_all("0:1:15")
+    path = oar.descriptor(HELLO, cluster=oar.cluster("saone"))
+    code, said, errors = end_of(oar.start(path, "--verbose", "--summary"), 240)
+    assert (code, said.count("of 4")) == (0, 4), errors
+    asked = re.findall(r"rhone: reserves nodes from a start in (\d+) s on", errors)
+    assert asked[0] == "60"
+    assert 60 < int(asked[1]) < 90, asked
+    (row,) = re.findall(r"^lyon +(\d+), (\d+) .* (\S+)$", errors, re.MULTILINE)
+    assert float(row[2]) < 0.01, errors
+    for number in row[:2]:
+        assert "reservation = Scheduled" in oar.run("oarstat", "-f", "-j", number)
+    wait_until(oar.is_given_back)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runtime.coupling import CodeEnded
-from runtime.coupling.hub import Hub
+from runtime.coupling.registry import CouplingRegistry
 from runtime.deployment import DeploymentPlan
 from runtime.processes.launcher.machine import Machine
 from runtime.views.stream import Silent
@@ -95,14 +95,14 @@ def test_a_killed_code_that_is_started_again_is_reached_again(
 
 def make_busy_at_begin(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the connections to front-ends be busy just when a code begins."""
-    began = Hub.began
+    began = CouplingRegistry.began
 
-    def begin(hub: Hub, code: str, incarnation: int) -> None:
+    def begin(registry: CouplingRegistry, code: str, incarnation: int) -> None:
         assert machine._executor is not None
-        machine._executor._ears.reactor.soon(lambda: time.sleep(0.3))
-        began(hub, code, incarnation)
+        machine._executor._handler.reactor.soon(lambda: time.sleep(0.3))
+        began(registry, code, incarnation)
 
-    monkeypatch.setattr(Hub, "began", begin)
+    monkeypatch.setattr(CouplingRegistry, "began", begin)
 
 
 def test_one_code_that_ends_badly_ends_the_other_and_the_run(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from runtime.coupling.code_run import CodeState
-from runtime.coupling.words import DRIVER
+from runtime.coupling.message_paths import DRIVER
 from runtime.machine.deaths import RankDeath
 from runtime.machine.paths import LAUNCHER
 from runtime.processes.launcher.machine import Machine
@@ -97,16 +97,16 @@ def test_the_end_of_an_incarnation_may_be_told_when_the_next_one_is_connected(
     steer: Callable[..., Machine],
 ) -> None:
     machine = steer(air=FIRST_AIR, sea=SEA)
-    air, sea, hub = machine.code("air"), machine.code("sea"), machine._codes.hub
+    air, sea, registry = machine.code("air"), machine.code("sea"), machine._codes.registry
     assert sea.messages.recv(timeout=60) == 1
     sea.messages.send("go on")
     assert air.messages.recv(timeout=60) == "life 1"
-    news_to, held = hub._news_to, Held()
-    hub._news_to = lambda rank: held if rank == "0:1:0" else news_to(rank)
+    news_to, held = registry._news_to, Held()
+    registry._news_to = lambda rank: held if rank == "0:1:0" else news_to(rank)
     air.control.kill()
     air.control.start()
     assert sea.messages.recv(timeout=60) == 2
-    hub._news_to = news_to
+    registry._news_to = news_to
     assert [one for one, _ in held.calls] == ["rank_ended", "ended", "began"]
     for operation, args in held.calls:
         getattr(news_to("0:1:0"), operation)(*args)

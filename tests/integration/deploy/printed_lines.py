@@ -132,6 +132,8 @@ def type_command(
     if lab is not None:
         environment["GCM_FOLDER"] = str(lab.base / "gcm")
         environment["GCM_CREDENTIAL"] = str(lab.base / "alice.credential")
+    # in the background of a shell it is ignored, and would be in all that is started here
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     near, far = pty.openpty() if terminal else os.pipe()
     try:
         process = subprocess.Popen(
@@ -212,8 +214,6 @@ def bring_up(lab: Lab) -> None:
 
 def count(situations: Sequence[Situation], *, show: bool) -> None:
     """Type all and print the table."""
-    # in the background of a shell it is ignored, and would be in all that is started here
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     print("| situation | exit code | of the program | in a pipe | on a terminal |")
     print("|---|---|---|---|---|")
     with programs_and_lab(with_lab=any(one.code is RUN for one in situations)) as (folder, lab):

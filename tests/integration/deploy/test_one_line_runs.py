@@ -42,11 +42,16 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
         ("-n 3 package/shows.py", 3, []),
         ("-n 2 -m package.shows -n 5", 2, ["-n", "5"]),
         ("-H localhost:2 -H localhost package/shows.py", 3, []),
+        ("-np 2 package/shows.py", 2, []),
+        ("--ntasks 2 package/shows.py", 2, []),
+        ("--hostfile hosts --oversubscribe package/shows.py", 2, []),
+        ("-hosts localhost -ppn 2 package/shows.py", 2, []),
     ],
 )
 def test_a_program_runs_where_it_was_called_from(
     start: Any, folder: Path, line: str, size: int, arguments: list[str]
 ) -> None:
+    (folder / "hosts").write_text("localhost slots=2\n")
     process = start("--quiet", "-x", "COLOUR=red", *line.split(), cwd=folder)
     assert ended(process) == (0, f"{size} ['{folder}'] {arguments} red\n", "")
 

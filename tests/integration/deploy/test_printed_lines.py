@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.deploy.printed_lines import (
+    ROOT,
     RUN,
     SITUATIONS,
     Situation,
@@ -22,46 +23,59 @@ from tests.integration.deploy.printed_lines import (
 pytestmark = pytest.mark.mpi
 
 
-@pytest.mark.parametrize(
-    ("name", "told", "closing"),
-    [
-        ("hello", [], r"hello: exit code 0; 4 ranks in 2 clusters; .*"),
-        (
-            "exception",
-            [
-                r"gcm-deploy: rank .* failed first: ZeroDivisionError: division by zero",
-                r"    Traceback \(most recent call last\):",
-                r'      File ".*/exception.py", line 6, in <module>',
-                r"        1 / 0",
-                r"        ~~\^~~",
-                r"    ZeroDivisionError: division by zero",
-                r"gcm-deploy: 3 more failed in the same way .*",
-            ],
-            r"exception: exit code 1; 4 ranks in 2 clusters; .*",
-        ),
-        (
-            "survived loss",
-            [r"gcm-deploy: rank 1 .*: failed, SIGKILL"],
-            r"survived: exit code 0; 2 ranks in 2 clusters; .*",
-        ),
-        (
-            "usage error",
-            [r"gcm-deploy: error: argument -n.*: 'four' is not a number of ranks .*"],
-            "",
-        ),
-    ],
-)
-def test_nothing_is_printed_that_nobody_asked_for(
-    tmp_path: Path, name: str, told: list[str], closing: str
-) -> None:
-    write_programs(tmp_path)
+PAGE = ROOT / "docs" / "deploy.md"
+FIGURES = {
+    name: {False: int(pipe), True: int(terminal)}
+    for name, pipe, terminal in re.findall(
+        r"^\|([^|]+)\|\d+\|(\d+)\|(\d+)\|$", PAGE.read_text(), re.MULTILINE
+    )
+}
+"""How many lines the page says to be printed in each situation, on a terminal or not."""
+
+TOLD = {
+    "hello": ([], r"hello: exit code 0; 4 ranks in 2 clusters; .*"),
+    "exception": (
+        [
+            r"gcm-deploy: rank .* failed first: ZeroDivisionError: division by zero",
+            r"    Traceback \(most recent call last\):",
+            r'      File ".*/exception.py", line 6, in <module>',
+            r"        1 / 0",
+            r"        ~~\^~~",
+            r"    ZeroDivisionError: division by zero",
+            r"gcm-deploy: 3 more failed in the same way .*",
+        ],
+        r"exception: exit code 1; 4 ranks in 2 clusters; .*",
+    ),
+    "survived loss": (
+        [r"gcm-deploy: rank 1 .*: failed, SIGKILL"],
+        r"survived: exit code 0; 2 ranks in 2 clusters; .*",
+    ),
+    "usage error": (
+        [r"gcm-deploy: error: argument -n.*: 'four' is not a number of ranks .*"],
+        "",
+    ),
+}
+"""Of some situations what is printed, and the line that closes it on a terminal."""
+
+
+@pytest.mark.parametrize("name", [*FIGURES, "survived loss"])
+def test_nothing_is_printed_that_nobody_asked_for(name: str) -> None:
     (typed,) = (one for one in SITUATIONS if one.name == name)
-    for terminal in (False, True):
-        done = type_command(typed, tmp_path, terminal=terminal)
-        lines = [line.decode() for line in done.left if not of_program(line)]
-        wanted = [*told, closing] if terminal and closing else told
-        assert len(lines) == len(wanted), lines
-        assert all(map(re.fullmatch, wanted, lines)), lines
+    with programs_and_lab(with_lab=typed.code is RUN) as (folder, lab):
+        for terminal in (False, True):
+            done = type_command(typed, folder, lab, terminal=terminal)
+            lines = [line.decode() for line in done.left if not of_program(line)]
+            if name in FIGURES:
+                assert len(lines) == FIGURES[name][terminal], lines
+            if name in TOLD:
+                told, closing = TOLD[name]
+                wanted = [*told, closing] if terminal and closing else told
+                assert len(lines) == len(wanted), lines
+                assert all(map(re.fullmatch, wanted, lines)), lines
+
+
+def test_the_page_has_the_ten_usual_situations() -> None:
+    assert len(FIGURES) == 10
 
 
 @pytest.mark.parametrize(

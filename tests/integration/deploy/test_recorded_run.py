@@ -16,6 +16,7 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
 from runtime.processes.launcher.machine import Machine
+from runtime.processes.launcher.samples import Sampling
 from runtime.views.facts import Fact, MessagesCounted
 from runtime.views.stream import nothing
 from tests.integration.deploy.conftest import Describe, Start
@@ -214,7 +215,7 @@ def test_messages_are_sampled_only_where_somebody_asks(describe: Describe, sampl
     found = read_descriptor(grid, surroundings=surroundings, diagnostics=Diagnostics())
     assert found is not None
     listener = Samples()
-    assert Machine(make_plan(found), listener, samples=samples).run().exit_code == 0
+    assert Machine(make_plan(found), listener, samples=Sampling(samples)).run().exit_code == 0
     if not samples:
         assert set(listener.told) == {"0:0:0", "0:1:0"}
         return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -15,11 +17,14 @@ import pytest
 from playwright.sync_api import Browser, Route
 
 from tests.integration.deploy.conftest import Describe, Start
+from tests.sshd import running_sshd
 
 pytestmark = pytest.mark.mpi
 
 PROGRAM = """\
 import json
+import subprocess
+import sys
 from collections import Counter
 
 import numpy as np
@@ -45,7 +50,9 @@ for tag in range(3):
     call("barrier")
     call("allreduce", 1)
     call("bcast", 1, root=1)
+call("Bcast", here)
 half = call("Split", world.rank % 2, world.rank)
+call("barrier", on=call("Split", world.rank // 2))
 requests = [call("irecv", source=left, tag=tag) for tag in (1, 2)]
 for tag in (2, 1):
     call("send", tag, right, tag=tag)
@@ -139,6 +146,14 @@ def test_slices_and_arrows_are_as_many_as_the_program_counted(
         " join slice b on b.id = slice_in"
     )
     assert ask(arrows) == [[sum(sent for _, sent, _ in counted), 0]]
+    plans = (
+        "select distinct name, extract_arg(arg_set_id, 'args.plan') from slice"
+        " where category = 'collective' order by 1, 2"
+    )
+    assert ask(plans) == [
+        ["Bcast", "short"], ["Split", None], ["allreduce", None],
+        ["barrier", "native"], ["barrier", "short"], ["bcast", "tree"],
+    ]  # fmt: skip
     events = json.loads(trace.read_bytes())["traceEvents"]
     routes = {one["args"]["route"] for one in events if one["ph"] == "s"}
     assert routes == {"native MPI", "direct"}
@@ -153,3 +168,59 @@ def test_a_trace_that_cannot_be_written_is_refused_before_the_run(
     out, err = run.communicate(timeout=60)
     assert (out, run.returncode) == ("", 205)
     assert "the run cannot be recorded there: No such file or directory" in err
+
+
+PING = """\
+import numpy as np
+from mpi4py import MPI
+
+world, data = MPI.COMM_WORLD, np.zeros(1)
+near, far = 0, world.size - 1
+for tag in range(300):
+    if world.rank == near:
+        world.Send(data, dest=far, tag=tag)
+        world.Recv(data, source=far, tag=tag)
+    elif world.rank == far:
+        world.Recv(data, source=near, tag=tag)
+        world.Send(data, dest=near, tag=tag)
+world.Barrier()
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.needs_sshd
+def test_clocks_of_other_hosts_are_aligned_within_the_error_that_is_told(
+    start: Start, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The far host has booted a thousand seconds earlier: it is a time namespace of its own."""
+
+    def popen(argv: list[str], **options: Any) -> subprocess.Popen[str]:
+        return subprocess.Popen(["unshare", "--time", "--monotonic", "1000", *argv], **options)
+
+    (tmp_path / "ping.py").write_text(PING, encoding="utf-8")
+    grid, trace = tmp_path / "grid.xml", tmp_path / "run.json"
+    with running_sshd(tmp_path_factory.mktemp("keys"), popen=popen) as far:
+        grid.write_text(
+            '<deployment name="far"><application script="ping.py"/><grid><site>'
+            '<cluster><mpi ranks="1"/></cluster>'
+            f'<cluster>{far.hop}<front-end python="{sys.executable}"/><mpi ranks="2"/></cluster>'
+            "</site></grid></deployment>",
+            encoding="utf-8",
+        )
+        _, err = start("--quiet", "--trace", trace, grid).communicate(timeout=60)
+    assert err == ""
+    told = json.loads(trace.read_bytes())
+    errors = told["otherData"]["error of clocks"]
+    assert errors.keys() == {"rank 1 (site0/cluster1 0)", "rank 2 (site0/cluster1 1)"}
+    error = max(errors.values()) * 1e6
+    assert 0 < error < 1e6
+    ends: dict[int, dict[str, tuple[float, float]]] = {}
+    for one in told["traceEvents"]:
+        if one["ph"] == "X" and one["name"] in ("Send", "Recv"):
+            place = "far" if one["tid"] == 3 else "near"
+            spans = ends.setdefault(one["args"]["tag"], {})
+            spans[f"{place} {one['name']}"] = one["ts"], one["ts"] + one["dur"]
+    assert len(ends) == 300
+    for span in ends.values():
+        assert span["near Send"][0] - error <= span["far Recv"][1]
+        assert span["far Send"][0] - error <= span["near Recv"][1]

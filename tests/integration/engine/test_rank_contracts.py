@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from gcm.invocation import Invocation
-from runtime.machine.calls import Served, stub
+from runtime.machine.calls import DispatchTable, stub
 from runtime.machine.contracts import Facts, Health, Membership, Routes
-from runtime.membership.doorstep import NOWHERE
+from runtime.membership.bind_address import NOWHERE
 from runtime.membership.rank_link import RankLink
-from runtime.membership.room import Entrance, write_key
+from runtime.membership.run_directory import Bootstrap, write_key
 from runtime.processes.front_end.gate import Gate
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.credentials import Credentials
@@ -37,11 +37,11 @@ PATIENCE = 20.0
 class FrontEnd:
     """A gate, and what ranks tell through it."""
 
-    def __init__(self, reactor: Reactor, room: str) -> None:
+    def __init__(self, reactor: Reactor, run_directory: str) -> None:
         self.heard: SimpleQueue[tuple[str, list[Facts]]] = SimpleQueue()
-        served = Served()
-        served.serve(Membership, self)
-        served.serve(Health, self)
+        dispatch = DispatchTable()
+        dispatch.serve(Membership, self)
+        dispatch.serve(Health, self)
         self.left: list[str] = []
         self.all_have_left = threading.Event()
         self.passed_on: list[tuple[str, str]] = []
@@ -54,9 +54,17 @@ class FrontEnd:
             return onward if target.component == "/ranks/1:0:0" else None
 
         self.gate = Gate(
-            reactor, room, None, known, self, served=served, ranks=RANKS, incarnation=2, relay=relay
+            reactor,
+            run_directory,
+            None,
+            known,
+            self,
+            dispatch=dispatch,
+            ranks=RANKS,
+            incarnation=2,
+            relay=relay,
         )
-        write_key(room, RANKS, Entrance(self.gate.address, NOWHERE, 2, KEYS))
+        write_key(run_directory, RANKS, Bootstrap(self.gate.address, NOWHERE, 2, KEYS))
 
     def calls(
         self, interface: str, operation: str, *args: Any, path: str = "/grid", client: str = ""
@@ -219,7 +227,7 @@ def test_a_rank_is_let_in_once_and_in_its_present_incarnation(
         with dialled(rank, incarnation) as refused:
             assert refused.recv(1) == b""
         assert f"{rank}#{incarnation} was refused: it is not a rank that is expected" in caplog.text
-    fresh = RankLink(link._room, "0:0:2")
+    fresh = RankLink(link._run_directory, "0:0:2")
     fresh.wrapper.membership.ready(fresh.name, [])
     assert front_end.heard.get(timeout=PATIENCE)[0] == "0:0:2"
     fresh._channel.close()

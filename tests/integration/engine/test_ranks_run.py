@@ -17,14 +17,14 @@ from typing import Any, cast
 import pytest
 
 from gcm.invocation import Invocation
-from runtime.machine.calls import Served, stub
+from runtime.machine.calls import DispatchTable, stub
 from runtime.machine.contracts import Control, Orders, Views
-from runtime.membership.room import KEY
+from runtime.membership.run_directory import KEY
 from runtime.native_mpi import Job, RankProgram
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.components import Components
 from runtime.processes.front_end.main import FrontEndProcess
-from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.processes.front_end.ranks_run import RanksRun
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.processes.member_host import FRONT_END
@@ -109,18 +109,20 @@ def mpiexec(tmp_path: Path) -> Iterator[Mpiexec]:
 
 @pytest.fixture
 def told(tmp_path: Path, mpiexec: Mpiexec) -> Configuration:
-    room = tmp_path / "room"
-    room.mkdir()
+    run_directory = tmp_path / "room"
+    run_directory.mkdir()
     return Configuration(
         cluster="0:0",
         path="/grid/site0/cluster0",
         levels=(),
-        room=str(room),
-        folder=str(room),
+        run_directory=str(run_directory),
+        folder=str(run_directory),
         umask=0o022,
         port=None,
         job=Job(
-            RankProgram("python", "0:0", "code", "script", "a.py", room=str(room)),
+            RankProgram(
+                "python", "0:0", "code", "script", "a.py", run_directory=str(run_directory)
+            ),
             1,
             str(mpiexec.path),
         ),
@@ -134,7 +136,7 @@ class Nobody:
     """What ranks are bound to where none comes."""
 
     def __init__(self) -> None:
-        self.from_ranks = Served()
+        self.from_ranks = DispatchTable()
         self.views = stub(Views, lambda *_: None)
         self.control = stub(Control, lambda *_: None)
 
@@ -166,7 +168,7 @@ class Runs:
             lambda: None,
             components=cast(Components, Nobody()),
             routes=SharedRoutes(self._reactor),
-            room=OutputRoom(self._reactor),
+            credit=OutputCredit(self._reactor),
             incarnation=1,
         )
         self._made.callback(run.close)
@@ -297,19 +299,19 @@ def driver(told: Configuration) -> Iterator[Driver]:
 def test_ranks_can_be_started_again_after_a_restart_that_had_no_room(
     driver: Driver, mpiexec: Mpiexec, told: Configuration
 ) -> None:
-    room = Path(told.room)
+    run_directory = Path(told.run_directory)
     driver.orders.start_ranks(1)
     mpiexec.run_once()
     assert driver.hears() == "job_ended"
-    shutil.rmtree(room)  # as a system does that tidies up
+    shutil.rmtree(run_directory)  # as a system does that tidies up
     driver.orders.start_ranks(2)
     assert driver.hears() == "failed"
-    room.mkdir()
+    run_directory.mkdir()
     driver.orders.kill_ranks()
     assert driver.hears() == "job_ended"
     driver.orders.start_ranks(3)
     mpiexec.run_once()
-    assert (room / KEY).exists()
+    assert (run_directory / KEY).exists()
     assert driver.hears() == "job_ended"
 
 

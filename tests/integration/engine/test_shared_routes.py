@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from runtime.lifecycle.outcome import Connections, Ways
-from runtime.machine.calls import Served, stub
+from runtime.machine.calls import DispatchTable, stub
 from runtime.machine.contracts import References, Routes
-from runtime.membership.doorstep import NOWHERE
+from runtime.membership.bind_address import NOWHERE
 from runtime.membership.rank_link import RankLink
-from runtime.membership.room import Entrance, write_key
+from runtime.membership.run_directory import Bootstrap, write_key
 from runtime.processes.front_end.gate import Gate
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.routing import Experience, experiences_of, plain
@@ -36,22 +36,22 @@ WAY = ((False, (0, 0)), (False, (1, 0)))
 class FrontEnd:
     """The part of a front-end that this is about: a gate, and what is kept of routes."""
 
-    def __init__(self, reactor: Reactor, room: str) -> None:
+    def __init__(self, reactor: Reactor, run_directory: str) -> None:
         self.routes = SharedRoutes(reactor)
-        served = Served()
-        served.serve(References, self)
+        dispatch = DispatchTable()
+        dispatch.serve(References, self)
         self.gate = Gate(
             reactor,
-            room,
+            run_directory,
             None,
             Credentials(KEYS, "0:0"),
             self,
-            served=served,
+            dispatch=dispatch,
             ranks=RANKS,
             incarnation=1,
         )
         self.routes.gate = self.gate
-        write_key(room, RANKS, Entrance(self.gate.address, NOWHERE, 1, KEYS))
+        write_key(run_directory, RANKS, Bootstrap(self.gate.address, NOWHERE, 1, KEYS))
 
     def rank_here(self, rank: str, channel: Channel) -> None:
         """Know it anyway."""
@@ -75,8 +75,8 @@ class FrontEnd:
 class Rank:
     """A rank that keeps what it hears about routes."""
 
-    def __init__(self, room: str, name: str) -> None:
-        self.link = RankLink(room, name)
+    def __init__(self, run_directory: str, name: str) -> None:
+        self.link = RankLink(run_directory, name)
         self._heard: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
         self.link.wrapper.attach(stub(Routes, lambda _, *call: self._heard.put(call)))
         self._listening = threading.Thread(target=self.link.listen, args=(lambda: None,))

@@ -21,9 +21,9 @@ class Ends:
 
     def __init__(self, stack: ExitStack, pipes: Pipes | None) -> None:
         def pair() -> tuple[socket.socket, socket.socket]:
-            with socket.create_server(("127.0.0.1", 0)) as door:
-                one = stack.enter_context(socket.create_connection(door.getsockname()))
-                other, _ = door.accept()
+            with socket.create_server(("127.0.0.1", 0)) as listener:
+                one = stack.enter_context(socket.create_connection(listener.getsockname()))
+                other, _ = listener.accept()
             stack.enter_context(other).setblocking(False)
             one.setblocking(False)
             return one, other

@@ -140,9 +140,9 @@ def launched(folder: Path) -> Iterator[Launcher]:
         roll.start()
         stack.callback(roll.terminate)
         stack.callback(roll.stop)
-        door = host.listen("127.0.0.1:0", Credentials(secret, "/launcher"))
-        stack.callback(door.close)
-        made = Launcher(host, roll.content, door.address, secret, folder)
+        listener = host.listen("127.0.0.1:0", Credentials(secret, "/launcher"))
+        stack.callback(listener.close)
+        made = Launcher(host, roll.content, listener.address, secret, folder)
         stack.callback(_reap, made)
         yield made
 

@@ -21,12 +21,12 @@ def main() -> None:
     ended = threading.Event()
     with Reactor() as reactor:
         host = Host(home, reactor)
-        door = host.listen(own, credentials) if own != "-" else None
-        agent = node_agent(host, credentials, door.address if door else "")
+        listener = host.listen(own, credentials) if own != "-" else None
+        agent = node_agent(host, credentials, listener.address if listener else "")
         up = host.dial(launcher, credentials, ["/"])
         up.when_closed(lambda _: ended.set())
         host.call(
-            Invocation("/launcher", "roll", "up", (home, door.address if door else ""))
+            Invocation("/launcher", "roll", "up", (home, listener.address if listener else ""))
         ).result()
         ended.wait()
         agent.stop()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from runtime.peers.connections.dialling import MemberDialler
-from runtime.peers.connections.listening import Listener
+from runtime.peers.connections.listening import PeerListener
 from runtime.peers.connections.serving import Services
 from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials.authority import Authority
@@ -86,7 +86,7 @@ def listening(
     with ExitStack() as stack:
 
         def start(written: str, **limits: Any) -> Address:
-            listener = Listener(invite(written), "127.0.0.1", [0], **limits)
+            listener = PeerListener(invite(written), "127.0.0.1", [0], **limits)
             stack.callback(listener.close)
             services = Services()
             services.serve(LabMembership, answering)

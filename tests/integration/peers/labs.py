@@ -88,10 +88,10 @@ class Lab:
         self, who: str, user: MemberDialler | None = None, lease: float = 30.0
     ) -> tuple[str, PlacesAnswer]:
         """Ask a daemon for a place; return the key and the answer."""
-        key, asker = key_of(os.urandom(16).hex()), user or self.alice
-        with self.dial(who, asker) as connection:
+        key, client = key_of(os.urandom(16).hex()), user or self.alice
+        with self.dial(who, client) as connection:
             reservation = connection.stub(Reservation)
-            return key, PlacesAnswer.of(reservation.reserve(asker.me, key, f"app-{key}", 1, lease))
+            return key, PlacesAnswer.of(reservation.reserve(client.me, key, f"app-{key}", 1, lease))
 
     def close(self) -> None:
         """End all daemons."""

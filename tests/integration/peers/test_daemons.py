@@ -153,7 +153,7 @@ def test_reservations_are_refused_with_a_reason(peer: Lab) -> None:
     assert runs(peer) == []
 
 
-def test_a_lease_ends_when_its_asker_has_gone(peer: Lab) -> None:
+def test_a_lease_ends_when_its_client_has_gone(peer: Lab) -> None:
     peer.reserve(H1, lease=1.0)
     assert runs(peer)
     eventually(lambda: runs(peer) == [])

@@ -74,16 +74,16 @@ class Rank:
             AUTHORITY.member(f"ranks 0:{index}", NOW) if kind == "tls" else b"",
             trusts_loopback=False,
         )
-        doors = [int(os.environ[f"WIRE_DOOR_{number}"]) for number in range(count)]
-        door = socket.socket(fileno=doors.pop(index))
-        for other in doors:
+        listeners = [int(os.environ[f"WIRE_LISTENER_{number}"]) for number in range(count)]
+        listener = socket.socket(fileno=listeners.pop(index))
+        for other in listeners:
             os.close(other)
         self.connections = PeerConnections(
             index,
             directory,
             self.ear,
             DirectConnector(index, directory, credentials, proof_timeout=PROOF_TIMEOUT),
-            listeners=[door],
+            listeners=[listener],
             credentials=credentials,
             silence=silence,
         )
@@ -149,24 +149,24 @@ class Ranks:
         self._mp = mp.get_context("fork")
 
     def listen(self, count: int) -> list[socket.socket]:
-        doors = []
+        listeners = []
         for index in range(count):
             if self.kind == "unix":
-                door = socket.socket(socket.AF_UNIX)
+                listener = socket.socket(socket.AF_UNIX)
                 Path(self._folder, str(index)).unlink(missing_ok=True)
-                door.bind(f"{self._folder}/{index}")
+                listener.bind(f"{self._folder}/{index}")
             else:
-                door = socket.socket()
-                door.bind(("127.0.0.1", 0))
-                os.environ[f"WIRE_PORT_{index}"] = str(self.public(door.getsockname()[1]))
-            door.listen(64)
-            os.environ[f"WIRE_DOOR_{index}"] = str(door.fileno())
-            doors.append(door)
-        return doors
+                listener = socket.socket()
+                listener.bind(("127.0.0.1", 0))
+                os.environ[f"WIRE_PORT_{index}"] = str(self.public(listener.getsockname()[1]))
+            listener.listen(64)
+            os.environ[f"WIRE_LISTENER_{index}"] = str(listener.fileno())
+            listeners.append(listener)
+        return listeners
 
     def run(self, *programs: Callable[[Rank], Any]) -> list[Any]:
         """Return what each program returned; a program that ends its process returns None."""
-        doors = self.listen(len(programs))
+        listeners = self.listen(len(programs))
         told = (self._folder, self.kind, len(programs), self.silence)
         started = []
         for index, program in enumerate(programs):
@@ -175,8 +175,8 @@ class Ranks:
             process.start()
             say.close()
             started.append((process, hear))
-        for door in doors:
-            door.close()
+        for listener in listeners:
+            listener.close()
         results = []
         for process, hear in started:
             try:
@@ -199,7 +199,7 @@ def ranks(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ranks]:
 
 
 class Relay:
-    """Stands before a door, and resets connections after so many bytes: one number for each.
+    """Stands before a listener, and resets connections after so many bytes: one number for each.
 
     `whose` ends of a connection hear of that; the others stay open and hear nothing any more.
     """
@@ -208,11 +208,11 @@ class Relay:
         self._target = port
         self._plan = plan
         self._whose = whose
-        self._door = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", 0))
         self._stop, self._stopped = socket.socketpair()
         self._silent: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
-        self.port = int(self._door.getsockname()[1])
+        self.port = int(self._listener.getsockname()[1])
         self._start(self._accept)
 
     def _start(self, what: Any, *arguments: Any) -> None:
@@ -221,8 +221,8 @@ class Relay:
         thread.start()
 
     def _accept(self) -> None:
-        while self._stopped not in select.select([self._door, self._stopped], [], [])[0]:
-            came, _ = self._door.accept()
+        while self._stopped not in select.select([self._listener, self._stopped], [], [])[0]:
+            came, _ = self._listener.accept()
             try:
                 made = socket.create_connection(("127.0.0.1", self._target))
             except OSError:  # its rank has ended
@@ -257,12 +257,12 @@ class Relay:
         self._threads[0].join()
         for thread in self._threads:
             thread.join()
-        for one in (self._door, self._stopped, *self._silent):
+        for one in (self._listener, self._stopped, *self._silent):
             one.close()
 
 
 class Relays:
-    """One before each door; all of them share the plan."""
+    """One before each listener; all of them share the plan."""
 
     def __init__(self, ranks: Ranks) -> None:
         self.plan: deque[int] = deque()

@@ -39,7 +39,7 @@ plainly = pytest.mark.parametrize("ranks", ["tcp"], indirect=True)
 
 def want(rank: Rank, other: int, lanes: int) -> None:
     """Do as if the peer had asked for so many: on the loopback nobody needs any."""
-    held = rank.connections._peers[other].breadth.opened()
+    held = rank.connections._peers[other].streams.opened()
     held._wanted = 1 + lanes
     held._measured_at = 0.0
     rank.connections.tick_soon()
@@ -84,7 +84,7 @@ def exchange(rank: Rank, lanes: int, sizes: tuple[int, ...]) -> dict[str, Any]:
     rank.until(lambda: all(one.done for one in sent))
     heads = [head for _, head in rank.ear.heads if head.startswith((b"large", b"small"))]
     wanted = [b"%s %d" % (word, n) for n in range(len(sizes)) for word in (b"large", b"small")]
-    held = rank.connections._peers[other].breadth.lanes
+    held = rank.connections._peers[other].streams.lanes
     carried = [lane.sender.written for lane in held._open.values()]
     found = rank.connections.traffic()[other]
     rank.send(other, b"counted")  # who closes first takes the lanes of both
@@ -234,7 +234,7 @@ def test_a_lane_to_a_rank_that_knows_of_no_pair_is_refused(ranks: Ranks) -> None
         return int(found)
 
     def want_one(rank: Rank, first: socket.socket) -> Any:
-        lanes = rank.connections._meet(1).breadth.opened()
+        lanes = rank.connections._meet(1).streams.opened()
         assert not lanes._next  # none was tried
         lanes.joined(first)
         want(rank, 1, 1)

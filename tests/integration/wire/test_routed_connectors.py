@@ -14,7 +14,7 @@ import pytest
 
 from runtime.forwarding.forwarder import Forwarder
 from runtime.machine.contracts import Routes
-from runtime.routing import Experience, Widening
+from runtime.routing import Experience, ScaleOut
 from runtime.routing.tension import RETRY_AFTER
 from runtime.topology import Cluster, Grid, Node, Site
 from runtime.transport.credentials import Credentials
@@ -61,24 +61,24 @@ class Asked:
 
 
 def listening(host: str = "127.0.0.3", port: int = 0) -> socket.socket:
-    door = socket.socket()
-    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    door.bind((host, port))
-    door.listen(16)
-    return door
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host, port))
+    listener.listen(16)
+    return listener
 
 
-def address_of(door: socket.socket) -> str:
-    return "{}:{}".format(*door.getsockname())
+def address_of(listener: socket.socket) -> str:
+    return "{}:{}".format(*listener.getsockname())
 
 
 class Rank:
     """A rank with its post; others look for it at `address`."""
 
-    def __init__(self, index: int, door: socket.socket, address: str) -> None:
+    def __init__(self, index: int, listener: socket.socket, address: str) -> None:
         self.index = index
         self.name = NAMES[index]
-        self.door = door
+        self.listener = listener
         self.address = address
         self.ear = Ear()
         self.told: list[Experience] = []
@@ -91,7 +91,7 @@ class Machine:
     """Ranks of two clusters, of which the front-end of the second one forwards."""
 
     def __init__(self, stack: ExitStack) -> None:
-        self._doors: dict[str, tuple[str, ...]] = {}
+        self._listeners: dict[str, tuple[str, ...]] = {}
         self.comes = False
         self.ranks: list[Rank] = []
         self.forwarder = Forwarder(
@@ -100,15 +100,15 @@ class Machine:
         stack.callback(self.forwarder.close)
 
     def _find(self, stop: str) -> tuple[str, ...]:
-        return self._doors.get(stop, ())
+        return self._listeners.get(stop, ())
 
     def begin(self, addresses: dict[str, str]) -> None:
         """Begin; `addresses` tells of whom others believe to be elsewhere, or where another is."""
-        doors = {name: listening() for name in NAMES}
-        self._doors = {name: (address_of(door),) for name, door in doors.items()}
-        for index, (name, door) in enumerate(doors.items()):
+        listeners = {name: listening() for name in NAMES}
+        self._listeners = {name: (address_of(listener),) for name, listener in listeners.items()}
+        for index, (name, listener) in enumerate(listeners.items()):
             address = addresses.get(name, name)
-            self.ranks.append(Rank(index, door, *self._doors.get(address, (address,))))
+            self.ranks.append(Rank(index, listener, *self._listeners.get(address, (address,))))
         parties = tuple(Party(one.name, "host", "", (one.address,)) for one in self.ranks)
         for rank in self.ranks:
             self._open(rank, RankDirectory(parties))
@@ -141,7 +141,7 @@ class Machine:
             directory,
             rank.ear,
             rank.references,
-            listeners=[rank.door],
+            listeners=[rank.listener],
             credentials=credentials,
         )
         rank.references.keeper = rank.connections
@@ -183,8 +183,8 @@ def machine() -> Iterator[Machine]:
 
 def nowhere() -> str:
     """Return an address that refuses, at which somebody can listen later."""
-    with listening("127.0.0.2") as door:
-        return address_of(door)
+    with listening("127.0.0.2") as listener:
+        return address_of(listener)
 
 
 def test_where_somebody_else_has_the_address_the_next_route_is_taken(machine: Machine) -> None:
@@ -200,14 +200,14 @@ def test_where_somebody_else_has_the_address_the_next_route_is_taken(machine: Ma
 @contextmanager
 def deaf() -> Iterator[str]:
     """Yield an address at which what tries to connect is dropped, as a firewall does."""
-    with socket.socket() as door, ExitStack() as stack:
-        door.bind(("127.0.0.4", 0))
-        door.listen(0)
+    with socket.socket() as listener, ExitStack() as stack:
+        listener.bind(("127.0.0.4", 0))
+        listener.listen(0)
         for _ in range(2):  # they fill its queue
             one = stack.enter_context(socket.socket())
             one.setblocking(False)
-            one.connect_ex(door.getsockname())
-        yield address_of(door)
+            one.connect_ex(listener.getsockname())
+        yield address_of(listener)
 
 
 def test_a_peer_that_takes_nothing_from_outside_is_asked_to_connect(machine: Machine) -> None:
@@ -226,7 +226,7 @@ def test_a_peer_that_takes_nothing_from_outside_is_asked_to_connect(machine: Mac
 def test_a_connection_that_the_peer_has_opened_is_used_at_once(machine: Machine) -> None:
     with deaf() as address:
         machine.begin({"1:0:0": address})
-        machine._doors["1:0:0"] = (address,)  # nor does its front-end reach it
+        machine._listeners["1:0:0"] = (address,)  # nor does its front-end reach it
         machine.ranks[0].connections.send(2, b"from the lower index")
         assert machine.send(2, 0, b"hello") < DIAL_TIMEOUT
         machine.until(lambda: b"from the lower index" in machine.ranks[2].ear.heads)
@@ -258,7 +258,7 @@ def test_what_one_rank_has_learned_saves_the_next_one_the_try(machine: Machine) 
 
 def test_a_peer_that_nobody_reaches_says_nothing_about_routes(machine: Machine) -> None:
     machine.begin({"1:0:0": nowhere()})
-    machine._doors["1:0:0"] = (nowhere(),)
+    machine._listeners["1:0:0"] = (nowhere(),)
     first = machine.ranks[0]
     first.connections.send(2, b"hello")
     machine.until(lambda: first.ear.gone)
@@ -341,9 +341,9 @@ def test_a_bound_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_a_probe_proves_who_answers(machine: Machine) -> None:
-    door = listening("127.0.0.2")
-    machine.begin({"1:0:0": address_of(door)})
-    door.close()
+    listener = listening("127.0.0.2")
+    machine.begin({"1:0:0": address_of(listener)})
+    listener.close()
     first, third = machine.ranks[0], machine.ranks[2]
     machine.send(0, 2, b"by the front-end")
     (probe,) = first.connector.probes(first.connections.now() + RETRY_AFTER)
@@ -371,10 +371,10 @@ def test_a_probe_proves_who_answers(machine: Machine) -> None:
 
 def want(rank: Rank, peer: int, lanes: int) -> None:
     """Let a rank want so many lanes to a peer: on the loopback nobody needs any."""
-    held = rank.connections._peers[peer].breadth.opened()
-    held._widening = Widening()
-    held._widening.wanted = 1 + lanes
-    held._widening._used_at = rank.connections.now()
+    held = rank.connections._peers[peer].streams.opened()
+    held._scale_out = ScaleOut()
+    held._scale_out.wanted = 1 + lanes
+    held._scale_out._used_at = rank.connections.now()
     held._measured_at = 0.0
     rank.connections.tick_soon()
 

@@ -68,6 +68,12 @@ def answers(system: BatchSystem, line: str, printed: str) -> Iterator[str]:
                 yield from system.directives(request, "gcm-1")
             case "> commands":
                 yield from commands(system)
+            case "> reserve":
+                named = {key: FULL[key] for key in ("nodes", "walltime", "queue", "constraint")}
+                request = JobRequest(system.name, **named)  # type: ignore[arg-type]
+                yield shlex.join(system.reserve(request, "gcm-1", 60.0))
+            case "> earliest":
+                yield str(system.earliest(printed))
             case "> number":
                 yield system.number(printed)
             case "> jobs":

@@ -109,6 +109,58 @@ def test_a_cluster_that_asks_late_is_waited_for() -> None:
     assert made.granted(B1, 30.0) == [BeginAll((A1, B1))]
 
 
+@pytest.fixture
+def reserving() -> CoAllocation:
+    """Two clusters that have asked for reservations."""
+    made = CoAllocation({"a": 300.0, "b": 300.0}, lambda: 0.5, AskingWay.RESERVE)
+    assert made.ask("a", 0.0) == []  # the other one's login node does not answer yet
+    assert made.ask("b", 5.0) == [Submit(A1, 60.0), Submit(B1, 60.0)]
+    return made
+
+
+def test_all_reserve_nodes_from_the_same_time_on_and_ask_for_nothing_meanwhile(
+    reserving: CoAllocation,
+) -> None:
+    assert reserving.reserved(A1, 6.0) == []
+    assert reserving.reserved(B1, 7.0) == []
+    assert reserving.wakes_at is None
+    assert reserving.granted(A1, 66.0) == []
+    assert reserving.granted(B1, 67.0) == [BeginAll((A1, B1))]
+
+
+def test_a_refusal_makes_all_ask_for_the_time_that_it_tells(reserving: CoAllocation) -> None:
+    assert reserving.refused(A1, 500.0, 6.0) == []
+    assert reserving.reserved(B1, 7.0) == [GiveBack(B1), Submit(A2, 500.0), Submit(B2, 500.0)]
+    assert reserving.plan_of("a") == "another job is in the queue already"
+    assert reserving.granted(B1, 65.0) == []  # it was given back at the same time
+
+
+def test_where_no_time_is_told_the_start_is_half_as_far_again(reserving: CoAllocation) -> None:
+    reserving.refused(A1, 0.0, 6.0)
+    assert reserving.refused(B1, 70.0, 7.0) == [Submit(A2, 91.0), Submit(B2, 91.0)]
+
+
+@pytest.mark.parametrize("earliest", [None, 1e9])
+def test_who_reserves_nothing_in_time_makes_all_ask_their_queues(
+    reserving: CoAllocation, earliest: float | None
+) -> None:
+    reserving.reserved(A1, 6.0)
+    assert reserving.refused(B1, earliest, 7.0) == [GiveBack(A1), Submit(A2), Submit(B2)]
+    assert reserving.granted(B2, 2000.0) == [Submit(QueueRequest("b", 3))]  # a slow queue
+
+
+def test_who_does_not_come_at_the_common_start_makes_all_reserve_again(
+    reserving: CoAllocation,
+) -> None:
+    reserving.reserved(A1, 6.0)
+    reserving.reserved(B1, 7.0)
+    reserving.granted(A1, 66.0)
+    assert reserving.wakes_at == 366.0
+    assert reserving.wake(366.0) == [
+        GiveBack(A1), GiveBack(B1), Submit(A2, 60.0), Submit(B2, 60.0),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("way", AskingWay)
 @pytest.mark.parametrize("waits", WAITS)
 def test_nothing_is_idle_for_longer_and_no_job_is_left(waits: str, way: AskingWay) -> None:

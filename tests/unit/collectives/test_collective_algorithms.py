@@ -26,6 +26,14 @@ from runtime.collectives.parcels import (
     gather_blobs,
     scatter_blobs,
 )
+from runtime.collectives.ranks_only import (
+    binomial_reduce,
+    butterfly_allreduce,
+    butterfly_barrier,
+    four_ary_barrier,
+    rotation_allgather,
+    rotation_alltoall,
+)
 from runtime.collectives.reducing import allreduce, reduce, reduce_scatter
 from runtime.collectives.runs import allreduce_ordered, reduce_ordered, scan_ordered
 
@@ -37,6 +45,20 @@ quick = settings(
     max_examples=25,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
+
+
+def flat(algorithm: Any) -> Any:
+    """Return an algorithm where each member is a cluster of its own."""
+
+    def run(layout: Any, *arguments: Any, **named: Any) -> Any:
+        return algorithm(layout.scattered, *arguments, **named)
+
+    return run
+
+
+def whole(algorithm: Any) -> Any:
+    """Return an algorithm that cuts no data and needs no hints, called like one that does."""
+    return lambda *arguments, **_: algorithm(*arguments)
 
 
 WHEEL = bytes(range(251))
@@ -73,15 +95,18 @@ def merge(blobs: Any) -> bytes:
     return folded(blobs, follow)
 
 
+@pytest.mark.parametrize("algorithm", [barrier, flat(barrier), four_ary_barrier, butterfly_barrier])
 @quick
 @given(places=LAYOUTS)
-def test_nobody_leaves_a_barrier_before_everybody_came(machine: Any, places: Any) -> None:
+def test_nobody_leaves_a_barrier_before_everybody_came(
+    machine: Any, algorithm: Any, places: Any
+) -> None:
     grid = machine(places)
     came: list[int] = []
 
     def enter(layout: Any, port: Any) -> Any:
         came.append(layout.me)
-        yield from barrier(layout, port)
+        yield from algorithm(layout, port)
         return len(came)
 
     assert grid.run(enter) == [len(places)] * len(places)
@@ -187,10 +212,11 @@ def scattered(sizes: list[int], order: list[int], gap: int) -> Blocks:
     return Blocks(memoryview(bytearray(at)), offsets, sizes)
 
 
+@pytest.mark.parametrize("algorithm", [lambda one: one, flat])
 @quick
 @given(places=LAYOUTS, data=st.data(), size=SIZES)
 def test_gather_and_scatter_of_equal_blocks_are_inverse(
-    machine: Any, places: Any, data: Any, size: int
+    machine: Any, algorithm: Any, places: Any, data: Any, size: int
 ) -> None:
     n = len(places)
     root = data.draw(st.integers(0, n - 1))
@@ -198,9 +224,9 @@ def test_gather_and_scatter_of_equal_blocks_are_inverse(
     def run(layout: Any, port: Any) -> Any:
         mine = memoryview(pattern(size, layout.me))
         blocks = Blocks.in_a_row([size] * n) if layout.me == root else None
-        yield from gather(layout, port, mine, blocks, root, size=size)
+        yield from algorithm(gather)(layout, port, mine, blocks, root, size=size)
         back = memoryview(bytearray(size))
-        yield from scatter(layout, port, blocks, back, root, size=size)
+        yield from algorithm(scatter)(layout, port, blocks, back, root, size=size)
         return bytes(back) == bytes(mine)
 
     assert machine(places).run(run) == [True] * n
@@ -232,10 +258,11 @@ def test_scatter_brings_blocks_of_any_size_to_their_owners(
         assert grid.run(run) == expected
 
 
+@pytest.mark.parametrize("algorithm", [allgather, whole(rotation_allgather)])
 @quick
 @given(places=LAYOUTS, data=st.data(), in_place=st.booleans(), gap=st.integers(0, 1))
 def test_allgather_brings_all_blocks_to_all(
-    machine: Any, places: Any, data: Any, in_place: bool, gap: int
+    machine: Any, *, algorithm: Any, places: Any, data: Any, in_place: bool, gap: int
 ) -> None:
     n = len(places)
     sizes = data.draw(st.lists(st.integers(0, 40), min_size=n, max_size=n))
@@ -247,17 +274,18 @@ def test_allgather_brings_all_blocks_to_all(
         if in_place:
             into[layout.me][:] = mine
             mine = None
-        yield from allgather(layout, port, mine, into, segment=16)
+        yield from algorithm(layout, port, mine, into, segment=16)
         return [bytes(into[rank]) for rank in range(n)]
 
     expected = [bytes(pattern(size, rank)) for rank, size in enumerate(sizes)]
     assert machine(places).run(run) == [expected] * n
 
 
+@pytest.mark.parametrize("algorithm", [alltoall, whole(rotation_alltoall)])
 @quick
 @given(places=LAYOUTS, data=st.data(), far=st.booleans(), piece=PIECES)
 def test_alltoall_brings_every_block_to_its_receiver(
-    machine: Any, places: Any, data: Any, far: bool, piece: int
+    machine: Any, *, algorithm: Any, places: Any, data: Any, far: bool, piece: int
 ) -> None:
     n = len(places)
     one, same = data.draw(SIZES), data.draw(st.booleans())
@@ -271,7 +299,7 @@ def test_alltoall_brings_every_block_to_its_receiver(
             outgoing[rank][:] = pattern(sizes[me][rank], me, rank)
         incoming = scattered([sizes[rank][me] for rank in range(n)], list(range(n)), 1)
         equal = one if same else None
-        yield from alltoall(layout, port, outgoing, incoming, equal, piece=piece)
+        yield from algorithm(layout, port, outgoing, incoming, size=equal, piece=piece)
         return [bytes(incoming[rank]) for rank in range(n)]
 
     expected = [
@@ -281,10 +309,11 @@ def test_alltoall_brings_every_block_to_its_receiver(
         assert grid.run(run) == expected
 
 
+@pytest.mark.parametrize("algorithm", [reduce, flat(reduce), whole(binomial_reduce)])
 @quick
 @given(places=LAYOUTS, data=st.data(), in_place=st.booleans())
 def test_reduce_folds_the_values_of_all(
-    machine: Any, places: Any, data: Any, in_place: bool
+    machine: Any, algorithm: Any, places: Any, data: Any, in_place: bool
 ) -> None:
     n = len(places)
     root = data.draw(st.integers(0, n - 1))
@@ -294,7 +323,7 @@ def test_reduce_folds_the_values_of_all(
         mine = memoryview(pattern(size, layout.me))
         result = mine if in_place else memoryview(bytearray(size))
         into = result if layout.me == root else None
-        yield from reduce(layout, port, mine, into, root, grain=2, segment=8)
+        yield from algorithm(layout, port, mine, into, root, grain=2, segment=8)
         if layout.me != root:
             assert bytes(mine) == bytes(pattern(size, layout.me))
         return bytes(result)
@@ -324,6 +353,36 @@ def test_allreduce_gives_the_fold_of_all_to_all(
 
     expected = folded([pattern(size, rank) for rank in range(n)], add)
     assert machine(places).run(run, add) == [expected] * n
+
+
+RANKS_ALONE = {
+    "flat": (flat(reduce), flat(allreduce)),
+    "rounds": (whole(binomial_reduce), whole(butterfly_allreduce)),
+}
+
+
+@pytest.mark.parametrize("plan", RANKS_ALONE)
+@quick
+@given(places=LAYOUTS, data=st.data(), in_place=st.booleans())
+def test_reductions_that_know_ranks_alone_keep_their_order_on_any_layout(
+    machine: Any, plan: str, places: Any, data: Any, in_place: bool
+) -> None:
+    n, size = len(places), 12
+    root = data.draw(st.integers(0, n - 1))
+    to_one, to_all = RANKS_ALONE[plan]
+
+    def run(layout: Any, port: Any) -> Any:
+        mine = memoryview(pattern(size, layout.me))
+        single = memoryview(bytearray(size)) if layout.me == root else None
+        yield from to_one(layout, port, mine, single, root, grain=2, segment=4)
+        result = mine if in_place else memoryview(bytearray(size))
+        yield from to_all(layout, port, mine, result, grain=2, segment=4)
+        return bytes(result), None if single is None else bytes(single)
+
+    expected = folded([pattern(size, rank) for rank in range(n)], follow)
+    assert machine(places).run(run, follow) == [
+        (expected, expected if rank == root else None) for rank in range(n)
+    ]
 
 
 @quick

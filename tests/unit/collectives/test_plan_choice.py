@@ -10,17 +10,8 @@ from hypothesis import strategies as st
 
 from runtime.collectives.blocks import SEGMENT
 from runtime.collectives.broadcast import WAYS, bcast, bcast_blob
-from runtime.collectives.choice import (
-    PLANS,
-    SPREAD_FROM,
-    ChainPlan,
-    ExchangePlan,
-    FixedPlan,
-    FlatPlan,
-    SpreadPlan,
-    TreePlan,
-    UsualPlans,
-)
+from runtime.collectives.choice import PLANS, SPREAD_FROM, Choice, UsualPlans
+from runtime.collectives.rules import RuledPlans, RuleFault, read_rules
 
 TWO = (((0, 1),), ((2, 3),))
 THREE = (((0,),), ((1,),), ((2,),))
@@ -34,12 +25,54 @@ def test_the_usual_plan_is_the_first_one_that_is_offered() -> None:
         assert UsualPlans().choose(operation, 8, TWO, plans[1:]) == plans[1]
 
 
-@pytest.mark.parametrize("named", [TreePlan, FlatPlan, ChainPlan, ExchangePlan, SpreadPlan])
-def test_a_named_plan_is_chosen_wherever_it_is_offered(named: type[FixedPlan]) -> None:
-    choice = named(UsualPlans())
+@pytest.mark.parametrize("plan", sorted({plan for plans in PLANS.values() for plan in plans}))
+def test_a_plan_without_an_operation_is_chosen_wherever_it_is_offered(plan: str) -> None:
+    choice = RuledPlans(UsualPlans(), read_rules(plan))
     for operation, plans in PLANS.items():
-        expected = named.plan if named.plan in plans else plans[0]
+        expected = plan if plan in plans else plans[0]
         assert choice.choose(operation, 8, TWO, plans) == expected
+
+
+@pytest.mark.parametrize(
+    ("rules", "operation", "size", "answer"),
+    [
+        ("bcast=flat", "Bcast", 8, "flat"),
+        ("bcast=flat", "bcast", None, "flat"),
+        ("bcast=flat", "Reduce", 8, "short"),
+        ("bcast:64=flat", "Bcast", 63, "short"),
+        ("bcast:64=flat", "bcast", None, "tree"),
+        ("bcast:8=flat bcast:64=chain", "Bcast", 64, "chain"),
+        ("bcast:64=chain bcast=flat", "Bcast", 64, "flat"),
+        ("bcast=flat bcast:8=usual", "Bcast", 8, "short"),
+        ("bcast@2|2=flat", "Bcast", 8, "flat"),
+        ("bcast@2+2=flat", "Bcast", 8, "short"),
+        ("bcast=chain/4096 flat", "Allreduce", 8, "flat"),
+        ("bcast=chain/4096", "Bcast", 8, "chain/4096"),
+    ],
+)
+def test_the_last_rule_that_fits_is_taken(
+    rules: str, operation: str, size: int | None, answer: str
+) -> None:
+    choice = RuledPlans(UsualPlans(), read_rules(rules))
+    assert choice.choose(operation, size, TWO, PLANS[operation]) == answer
+    assert str(Choice.read(answer)) == answer
+
+
+@pytest.mark.parametrize(
+    ("rules", "why"),
+    [
+        ("bcats=flat", "did you mean 'bcast'?"),
+        ("bcast=4-ary", "there are: short, tree, flat, chain, binomial, usual"),
+        ("bcast=", "is no rule"),
+        ("spiral", "no operation has a plan 'spiral'"),
+        ("barrier=tree/4096", "serves no operation"),
+        ("bcast=chain/8", "serves no operation"),
+    ],
+)
+def test_what_is_no_rule_is_refused(rules: str, why: str) -> None:
+    with pytest.raises(RuleFault) as refused:
+        read_rules(rules)
+    assert why in str(refused.value)
 
 
 def test_a_large_allreduce_is_usually_spread_from_three_sites_on() -> None:

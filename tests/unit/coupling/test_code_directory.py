@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import NoSuchRank, UnknownCode
-from runtime.coupling.words import DRIVER, cluster_of, identifier_of, rank_path
+from runtime.coupling.message_paths import DRIVER, cluster_of, identifier_of, rank_path
 from runtime.machine.paths import DRIVER_PATH
 from runtime.transport.messages import PLAIN_DATA
 

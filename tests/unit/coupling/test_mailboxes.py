@@ -12,10 +12,10 @@ import pytest
 from gcm.interfaces.future import Future
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeEnded, NotCoupled
-from runtime.coupling.hub import Hub
 from runtime.coupling.mailbox import CouplingMailbox
 from runtime.coupling.peers import Peers
-from runtime.machine.calls import NotServed, stub
+from runtime.coupling.registry import CouplingRegistry
+from runtime.machine.calls import CallRefused, stub
 from runtime.machine.contracts import Coupling, CouplingNews, Mail
 from runtime.machine.paths import COUPLING
 from runtime.matching import ANY
@@ -28,17 +28,17 @@ IDENTIFIERS = ["0:0:0", "0:1:0", "1:0:0"]
 
 
 class Exchange:
-    """A hub and the mailboxes of all ranks, joined without any connection between."""
+    """The registry and the mailboxes of all ranks, joined without any connection between."""
 
     def __init__(self, driver: bool = False, running: tuple[str, ...] = ("a", "b")) -> None:
-        self.hub = Hub(CodeDirectory(NAMES, has_driver=driver))
-        self.hub.connect(self.news_to, self.mail_to("(driver)"), lambda _: None)
+        self.registry = CouplingRegistry(CodeDirectory(NAMES, has_driver=driver))
+        self.registry.connect(self.news_to, self.mail_to("(driver)"), lambda _: None)
         self.boxes: dict[str, CouplingMailbox] = {}
         self.log: list[tuple[str, str]] = []
         self.told_where: list[tuple[str, str]] = []
         self.coupling = stub(Coupling, partial(self.call, "", COUPLING))
         for code in running:
-            self.hub.began(code, 1)
+            self.registry.began(code, 1)
         for identifier in IDENTIFIERS:
             self.join(identifier)
 
@@ -69,7 +69,7 @@ class Exchange:
         elif path in self.boxes:
             getattr(self.boxes[path], operation)(*args)
         else:
-            self.hub.handle_call(args[0], path, interface, operation, args)
+            self.registry.handle_call(args[0], path, interface, operation, args)
 
     def __getitem__(self, identifier: str) -> CouplingMailbox:
         return self.boxes[f"/ranks/{identifier}"]
@@ -127,8 +127,8 @@ def test_who_waits_for_a_code_that_ends_is_told_which_and_why() -> None:
     ranks = Exchange()
     ranks["0:1:0"].send("last words", "a", 0, 0)
     waiting = later(lambda: [ranks["0:0:0"].receive("b").value for _ in range(2)])
-    ranks.hub.rank_ended("b", 0, "exit code 1")
-    ranks.hub.ended("b", "exit code 1")
+    ranks.registry.rank_ended("b", 0, "exit code 1")
+    ranks.registry.ended("b", "exit code 1")
     with pytest.raises(CodeEnded, match="b has ended while a waits for a message") as caught:
         waiting.result(5)
     assert (caught.value.code, caught.value.rank, caught.value.cause) == ("b", None, "exit code 1")
@@ -143,7 +143,7 @@ def test_the_end_of_one_rank_is_told_to_those_who_deal_with_it() -> None:
     waiting = later(lambda: ranks["0:0:0"].receive("b", 1))
     while (COUPLING, "watch") not in ranks.log:
         assert not waiting.done()
-    ranks.hub.rank_ended("b", 1, "killed")
+    ranks.registry.rank_ended("b", 1, "killed")
     with pytest.raises(CodeEnded, match="rank 1 of b has ended while a waits") as caught:
         waiting.result(5)
     assert caught.value.rank == 1
@@ -153,7 +153,7 @@ def test_the_end_of_one_rank_is_told_to_those_who_deal_with_it() -> None:
 
 def test_who_asks_after_the_end_of_a_rank_is_told_too() -> None:
     ranks = Exchange()
-    ranks.hub.rank_ended("b", 1, "killed")
+    ranks.registry.rank_ended("b", 1, "killed")
     with pytest.raises(CodeEnded, match="rank 1 of b has ended"):
         ranks["0:0:0"].receive("b", 1, timeout=5)
 
@@ -161,10 +161,10 @@ def test_who_asks_after_the_end_of_a_rank_is_told_too() -> None:
 def test_a_code_that_is_started_again_is_reached_again() -> None:
     ranks = Exchange()
     ranks["0:0:0"].send(bytes(9 << 20), "b", 0, 0)
-    ranks.hub.ended("b", "killed")
+    ranks.registry.ended("b", "killed")
     with pytest.raises(CodeEnded):
         ranks["0:0:0"].receive("b")
-    ranks.hub.began("b", 2)
+    ranks.registry.began("b", 2)
     fresh = ranks.join("0:1:0")
     ranks["0:0:0"].send("there is room again", "b", 0, 0, timeout=0)
     assert fresh.receive("a").value == "there is room again"
@@ -172,17 +172,17 @@ def test_a_code_that_is_started_again_is_reached_again() -> None:
 
 def test_a_code_that_ended_before_counts_as_not_started_yet() -> None:
     ranks = Exchange(running=("b",))
-    ranks.hub.ended("b", "done")
-    ranks.hub.began("a", 1)
+    ranks.registry.ended("b", "done")
+    ranks.registry.began("a", 1)
     first = ranks.join("0:0:0")
     with pytest.raises(TimeoutError, match="a waits for a message with any tag from any rank of b"):
         first.receive("b", timeout=0)
     with pytest.raises(TimeoutError, match="a sends a message"):
         first.send(1, "b", 0, 0, timeout=0)
     waiting = later(lambda: first.send("now", "b", 0, 0))
-    ranks.hub.began("b", 2)
+    ranks.registry.began("b", 2)
     assert waiting.result(5) is None
-    ranks.hub.ended("b", "done again")
+    ranks.registry.ended("b", "done again")
     with pytest.raises(CodeEnded):
         first.receive("b")
 
@@ -190,25 +190,25 @@ def test_a_code_that_ended_before_counts_as_not_started_yet() -> None:
 def test_the_driver_takes_part_like_a_code_of_one_rank() -> None:
     ranks = Exchange(driver=True)
     ranks["0:1:0"].send("hello", "(driver)", 0, 5)
-    assert ranks.hub.driver.receive("b").value == "hello"
-    ranks.hub.driver.send("and back", "b", 0, 6)
+    assert ranks.registry.driver.receive("b").value == "hello"
+    ranks.registry.driver.send("and back", "b", 0, 6)
     assert ranks["0:1:0"].receive("(driver)").value == "and back"
-    ranks.hub.ended("b", "done")
+    ranks.registry.ended("b", "done")
     with pytest.raises(CodeEnded, match=r"b has ended while \(driver\) waits"):
-        ranks.hub.driver.receive("b")
+        ranks.registry.driver.receive("b")
     with pytest.raises(NotCoupled, match="no Python program drives this run"):
-        _ = Exchange().hub.driver
+        _ = Exchange().registry.driver
 
 
 def test_the_driver_hears_last_what_all_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     ranks = Exchange(driver=True)
     ranks.log.clear()
-    driver = ranks.hub.driver
+    driver = ranks.registry.driver
     for operation in ("began", "ended"):
         heard = partial(lambda operation, *_: ranks.log.append(("", operation)), operation)
         monkeypatch.setattr(driver, operation, heard)
-    ranks.hub.ended("a", "it is over")
-    ranks.hub.began("a", 2)
+    ranks.registry.ended("a", "it is over")
+    ranks.registry.began("a", 2)
     others = [("/ranks/0:1:0", "ended"), ("/ranks/1:0:0", "ended")]
     assert ranks.log[:3] == [*others, ("", "ended")]
     assert ranks.log[3:] == [(path, "began") for path in ("/ranks/0:1:0", "/ranks/1:0:0", "")]
@@ -217,8 +217,8 @@ def test_the_driver_hears_last_what_all_are_told(monkeypatch: pytest.MonkeyPatch
 def test_what_a_former_life_of_a_code_still_sends_is_not_received() -> None:
     ranks = Exchange()
     frozen = ranks["0:1:0"]
-    ranks.hub.ended("b", "taken for dead")
-    ranks.hub.began("b", 2)
+    ranks.registry.ended("b", "taken for dead")
+    ranks.registry.began("b", 2)
     fresh = ranks.join("0:1:0")
     frozen.send("out of the past", "a", 0, 0)
     fresh.send("of today", "a", 0, 0)
@@ -246,8 +246,8 @@ def test_a_rank_in_the_place_of_a_lost_one_is_received_from_its_first_message_on
 
 def test_what_was_meant_for_a_former_life_is_not_received() -> None:
     ranks = Exchange()
-    ranks.hub.ended("a", "done")
-    ranks.hub.began("a", 2)
+    ranks.registry.ended("a", "done")
+    ranks.registry.began("a", 2)
     ranks.join("0:0:0")
     deliver(ranks, number=0, value="of the past", to=1)
     ranks["0:1:0"].send("of today", "a", 0, 0)
@@ -270,16 +270,20 @@ def test_a_rank_that_deals_with_another_is_told_where_it_listens_once_it_does() 
     ranks.coupling.listens("1:0:0")
     watch(1)
     assert ranks.told_where == [("/ranks/0:0:0", "0:1:0"), ("/ranks/0:0:0", "1:0:0")]
-    ranks.hub.ended("b", "done")
-    ranks.hub.began("b", 2)
+    ranks.registry.ended("b", "done")
+    ranks.registry.began("b", 2)
     watch(1)  # of its new incarnation nobody has heard yet
     assert len(ranks.told_where) == 2
 
 
 def test_nobody_asks_the_launcher_in_the_name_of_somebody_else() -> None:
     ranks = Exchange()
-    with pytest.raises(NotServed, match="coupling.attach was called in the name of another member"):
-        ranks.hub.handle_call("0:0:0", COUPLING, "coupling", "attach", ("0:1:0", 1, "", ("", ())))
+    with pytest.raises(
+        CallRefused, match="coupling.attach was called in the name of another member"
+    ):
+        ranks.registry.handle_call(
+            "0:0:0", COUPLING, "coupling", "attach", ("0:1:0", 1, "", ("", ()))
+        )
 
 
 def test_nothing_is_sent_where_the_connection_is_lost() -> None:

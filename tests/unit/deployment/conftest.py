@@ -9,7 +9,7 @@ import pytest
 
 from gcm.documents import Diagnostic, Diagnostics
 from runtime.deployment import Deployment, DescriptorContext, read_descriptor
-from runtime.deployment.surroundings import NamedClasses, VirtualNodes
+from runtime.deployment.context import NamedClasses, VirtualNodes
 
 
 @dataclass(frozen=True)

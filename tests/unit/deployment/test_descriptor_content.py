@@ -96,6 +96,25 @@ def test_virtual_nodes_stand_for_nodes_and_for_whole_clusters(read: Any) -> None
     assert (workers.single, control.single) == (False, True)
 
 
+def test_virtual_nodes_with_capacities_have_nodes_for_themselves(read: Any) -> None:
+    found = read.body(
+        f'{GRID}<assembly file="f"/>'
+        '<virtual-node name="one" nodes="site0" capacity="1"/>'
+        '<virtual-node name="rest" nodes="site0 site1" capacity="max"/>'
+        '<virtual-node name="both" nodes="site1" capacity="2">'
+        '<provider nodes="site0/cluster0" capacity="1"/></virtual-node>'
+        '<virtual-node name="all" nodes="site0/cluster0"/>'
+    ).good
+    paths = {one.name: [*map(found.path_of, one.nodes)] for one in found.virtual_nodes}
+    assert paths == {
+        "one": ["site0/cluster0/node0"],
+        "rest": ["site0/cluster1/node0", "site0/cluster1/node1", "site1/cluster0/node1",
+                 "site1/cluster1/node0", "site1/cluster1/node1"],
+        "both": ["site0/cluster0/node1", "site1/cluster0/node0"],
+        "all": ["site0/cluster0/node0", "site0/cluster0/node1"],
+    }  # fmt: skip
+
+
 def test_a_virtual_node_that_the_assembly_does_not_use_is_worth_a_warning(read: Any) -> None:
     text = (
         f'<deployment>{GRID}<assembly file="f"/>'

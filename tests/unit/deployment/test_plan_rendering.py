@@ -191,9 +191,9 @@ def test_spare_hosts_are_shown_where_lost_ranks_are_restarted(read: Any) -> None
 
 
 def test_several_queues_are_told_to_begin_together_and_for_how_long_nodes_wait(read: Any) -> None:
-    def shown(*batches: str) -> list[str]:
+    def shown(*batches: str, system: str = "slurm") -> list[str]:
         clusters = "".join(
-            f'<cluster><batch system="slurm" {batch}/></cluster>' for batch in batches
+            f'<cluster><batch system="{system}" {batch}/></cluster>' for batch in batches
         )
         plan = make_plan(read.body(f'<grid><site name="s">{clusters}</site></grid>').good, {})
         return [line for line in render_plan(plan).splitlines() if "queues" in line]
@@ -203,3 +203,6 @@ def test_several_queues_are_told_to_begin_together_and_for_how_long_nodes_wait(r
         " s/cluster0, 300 s in s/cluster1, are given back, and asked for again"
     ]
     assert shown('idle="5min"') == shown("", 'job="17"') == []
+    assert shown('walltime="1h"', 'walltime="2h"', system="oar")[0] == (
+        "reserves nodes from a common start on, the earliest that all queues take; else"
+    )

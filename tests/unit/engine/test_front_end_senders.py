@@ -13,7 +13,7 @@ import pytest
 
 from gcm.invocation import Invocation
 from runtime.errors import GridError
-from runtime.machine.calls import NotServed, Served, stub
+from runtime.machine.calls import CallRefused, DispatchTable, stub
 from runtime.machine.contracts import Orders
 from runtime.processes.member_host import MemberHost, check_sender
 from runtime.transport.channel import Channel
@@ -62,7 +62,7 @@ def test_a_clustering_component_calls_those_it_is_bound_to(
 def test_nothing_is_served_that_is_called_in_another_name(
     to: str, interface: str, sender: str, member: object
 ) -> None:
-    with pytest.raises(NotServed, match="may not call"):
+    with pytest.raises(CallRefused, match="may not call"):
         call(to, interface, sender, member)
 
 
@@ -84,9 +84,9 @@ class Marks:
 def node() -> Iterator[Channel]:
     """Return the connection of a node to its front-end."""
     with Reactor("test") as reactor:
-        served = Served()
-        served.serve(Orders, stub(Orders, _refuse))
-        host = MemberHost(CLUSTER, reactor, served)
+        dispatch = DispatchTable()
+        dispatch.serve(Orders, stub(Orders, _refuse))
+        host = MemberHost(CLUSTER, reactor, dispatch)
         above, theirs, below = *socket.socketpair(), socket.socketpair()
         host.routes.add("/", Channel(reactor, SocketStream(above), "it").open())
         host.channel(SocketStream(below[0]), "node n", ["/nodes/n"])

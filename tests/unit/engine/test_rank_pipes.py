@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runtime.launchers.ranks import pipe_of
-from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.processes.front_end.rank_pipes import AT_ONCE, Block, RankPipes
 from runtime.transport.reactor import Reactor
 
@@ -32,16 +32,16 @@ class Heard:
     """Pipes of two ranks, and what came through them."""
 
     def __init__(self, reactor: Reactor, folder: Path, *, most: int = 1 << 30) -> None:
-        self.room = OutputRoom(reactor, 1)
-        reactor.soon(lambda: self.room.give(most))
+        self.credit = OutputCredit(reactor, 1)
+        reactor.soon(lambda: self.credit.give(most))
         self.data: dict[tuple[int, str], bytes] = {}
         self.changed = threading.Condition()
         self._reactor = reactor
-        self.pipes = RankPipes(reactor, str(folder), 2, self._say, self.room)
+        self.pipes = RankPipes(reactor, str(folder), 2, self._say, self.credit)
 
     def _say(self, blocks: list[Block]) -> None:
         for rank, stream, block in blocks:
-            self.room.put(len(block), partial(self._take, (rank, str(stream)), block))
+            self.credit.put(len(block), partial(self._take, (rank, str(stream)), block))
 
     def _take(self, key: tuple[int, str], block: bytes) -> None:
         with self.changed:
@@ -104,7 +104,7 @@ def test_a_rank_waits_while_nobody_takes_its_output(tmp_path: Path) -> None:
         writer.join(0.2)
         assert writer.is_alive()
         assert len(heard.data[0, "stdout"]) <= AT_ONCE
-        reactor.soon(lambda: heard.room.give(1 << 30))
+        reactor.soon(lambda: heard.credit.give(1 << 30))
         writer.join(20)
         assert not writer.is_alive()
         assert heard.to_the_end() == {(0, "stdout"): text}

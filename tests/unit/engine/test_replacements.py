@@ -15,7 +15,7 @@ from runtime.lifecycle.replacements import (
     StartAgain,
     TellMoved,
 )
-from runtime.membership.doorstep import NOT_FOUND
+from runtime.membership.bind_address import NOT_ADVERTISED
 from runtime.membership.whereabouts import RankArrival
 
 RANK = "0:1:0"
@@ -80,7 +80,7 @@ def test_one_that_does_not_come_has_an_index_so_that_all_can_know_of_its_loss() 
     ranks.wanted([f"{RANK}#1"])
     (told,) = ranks.ended(RANK)
     assert isinstance(told, TellMoved)
-    assert (told.report["index"], told.report["doors"]) == (3, NOT_FOUND)
+    assert (told.report["index"], told.report["doors"]) == (3, NOT_ADVERTISED)
     assert ranks.wanted([f"{RANK}#2"]) == [StartAgain(RANK, 3)]
 
 

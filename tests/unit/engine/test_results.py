@@ -16,12 +16,12 @@ from runtime.deployment.model import Deployment
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import FileMove, Step, StepKind
 from runtime.launchers.errors import ConnectionLost, FetchFailed
-from runtime.processes.launcher.crew import Crew
-from runtime.processes.launcher.homecoming import Homecoming
 from runtime.processes.launcher.place import ClusterPlace
+from runtime.processes.launcher.stage_out import StageOut
+from runtime.processes.launcher.task_group import TaskGroup
 from runtime.results.collecting import Fetcher
-from runtime.results.landing import ResultPlacement
 from runtime.results.result_folders import FolderHere
+from runtime.results.result_placement import ResultPlacement
 from tests.planned_cluster import planned_cluster
 
 CLUSTER = planned_cluster()
@@ -43,8 +43,8 @@ def fetcher(folder: FolderHere, home: Path, *destinations: str) -> Fetcher:
         return str(made)
 
     moves = tuple(FileMove("*.txt", str(home / one)) for one in destinations)
-    landing = ResultPlacement(time.time(), lambda _: None)
-    return Fetcher(folder, str(home), moves, landing, make_room, lambda: False)
+    placement = ResultPlacement(time.time(), lambda _: None)
+    return Fetcher(folder, str(home), moves, placement, make_room, lambda: False)
 
 
 @pytest.fixture
@@ -127,5 +127,5 @@ def test_a_folder_that_cannot_be_listed_before_the_start_does_not_end_the_engine
     deployment = Deployment("x", str(home), (), 0, (), (), {}, None, (), (), ())
     plan = DeploymentPlan(deployment, nowhere, (), (step,))
     with caplog.at_level(logging.WARNING):
-        Homecoming(plan, {"s:a": place}, nowhere, Crew(), nowhere).go()
+        StageOut(plan, {"s:a": place}, nowhere, TaskGroup(), nowhere).go()
     assert "s/a: [Errno 2] No such file or directory" in caplog.text

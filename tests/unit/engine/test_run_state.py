@@ -35,8 +35,8 @@ from runtime.lifecycle.events import (
 )
 from runtime.lifecycle.failure_report import messages
 from runtime.lifecycle.failures import Failures
-from runtime.lifecycle.outline import Outline
 from runtime.lifecycle.run_life import RunPhase
+from runtime.lifecycle.run_plan import RunPlan
 from runtime.lifecycle.state import TRANSITIONS, IllegalEvent, RunState, RunTimeouts
 from runtime.lifecycle.walltimes import Walltime
 from runtime.machine.deaths import Observation, RankDeath, Witness
@@ -47,14 +47,14 @@ from tests.scripts import Script, same, scripts
 TIMEOUTS = RunTimeouts(start=100, settle=5, grace=6)
 
 
-def outline(*clusters: str, closing: tuple[str, ...] = (), has_assembly: bool = False) -> Outline:
+def run_plan(*clusters: str, closing: tuple[str, ...] = (), has_assembly: bool = False) -> RunPlan:
     """Clusters of two ranks each: front-ends, then ranks, then one handshake, then the start."""
     steps: dict[str, frozenset[str]] = {f"front-end:{one}": frozenset() for one in clusters}
     steps |= {f"ranks:{one}": frozenset({f"front-end:{one}"}) for one in clusters}
     steps["handshake:grid"] = frozenset(f"ranks:{one}" for one in clusters)
     steps["start"] = frozenset({"handshake:grid"})
     ranks = {one: (f"{one}:0", f"{one}:1") for one in clusters}
-    return Outline(
+    return RunPlan(
         steps=steps,
         start="start",
         places={f"front-end:{one}": one for one in clusters},
@@ -130,7 +130,7 @@ def write(effect: Effect) -> str:
 def summary(machine: RunState) -> list[str]:
     """Return the state of a run, its deadline, and all messages about it."""
     until = "" if machine.due is None else f" until {machine.due:g}"
-    found = [*messages(machine.failures, (), {}, machine.outline.names), *machine.errors]
+    found = [*messages(machine.failures, (), {}, machine.plan.names), *machine.errors]
     return [f"{machine.state}{until}", *"\n".join(found).splitlines()]
 
 
@@ -160,16 +160,16 @@ UP = """
 """
 
 
-def up(plan: Outline, *, steered: bool = False, **limits: float) -> RunState:
+def up(plan: RunPlan, *, steered: bool = False, **limits: float) -> RunState:
     machine = RunState(plan, dataclasses.replace(TIMEOUTS, **limits), steered=steered)
     play(machine, UP)
     return machine
 
 
 NAMES = RankNames({"0:0": NamedCluster("a/b", 0), "1:0": NamedCluster("c/d", 2)})
-TWO = dataclasses.replace(outline("0:0", "1:0"), names=NAMES)
+TWO = dataclasses.replace(run_plan("0:0", "1:0"), names=NAMES)
 FETCHING = dataclasses.replace(
-    outline("0:0", "1:0", closing=("fetch:0:0", "fetch:1:0")), names=NAMES
+    run_plan("0:0", "1:0", closing=("fetch:0:0", "fetch:1:0")), names=NAMES
 )
 ASSEMBLED = dataclasses.replace(TWO, has_assembly=True)
 SURVIVING = dataclasses.replace(TWO, survivors=frozenset({"0:0", "1:0"}))
@@ -179,7 +179,7 @@ REPLICATED = dataclasses.replace(
     replicas={"0:0:0": 0, "0:0:1": 1, "1:0:0": 0, "1:0:1": 1},
 )
 BEGINNINGS: dict[str, Callable[[], RunState]] = {
-    "one": lambda: RunState(outline("0:0"), TIMEOUTS),
+    "one": lambda: RunState(run_plan("0:0"), TIMEOUTS),
     "two": lambda: RunState(TWO, TIMEOUTS),
     "started": lambda: up(TWO),
     "limited": lambda: up(TWO, run=50, explain=4),
@@ -219,7 +219,7 @@ def test_nothing_can_happen_once_a_run_is_over() -> None:
 
 
 def test_a_steered_run_does_not_wait_for_its_assembly() -> None:
-    machine = RunState(outline("0:0", has_assembly=True), TIMEOUTS, steered=True, idle=True)
+    machine = RunState(run_plan("0:0", has_assembly=True), TIMEOUTS, steered=True, idle=True)
     machine.handle(Begin(), 0.0)
     for step in ("front-end:0:0", "ranks:0:0", "handshake:grid"):
         machine.handle(events.StepUp(step), 0.0)

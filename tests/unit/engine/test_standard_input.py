@@ -11,7 +11,7 @@ import pytest
 
 from runtime.launchers.ranks import pipe_of
 from runtime.processes.front_end.rank_pipes import AT_ONCE, RankInput
-from runtime.processes.launcher.output import Room, room_for
+from runtime.processes.launcher.output import CreditGrants, credit_for
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.transport.reactor import Reactor
 
@@ -98,10 +98,10 @@ def test_a_rank_is_asked_for_only_when_its_pipe_has_taken_all(tmp_path: Path) ->
 
 def test_a_front_end_hears_of_room_in_good_time_and_not_for_each_line() -> None:
     told: list[int] = []
-    size = room_for(4)
-    room = Room(size, told.append)
-    room.taken(0)
+    size = credit_for(4)
+    credit = CreditGrants(size, told.append)
+    credit.taken(0)
     assert told == [size]
     for _ in range(64):
-        room.taken(size // 64)
+        credit.taken(size // 64)
     assert told == [size, *4 * [size // 4]]

@@ -14,6 +14,7 @@ import pytest
 from runtime.lifecycle.events import LeftBehind
 from runtime.machine.calls import stub
 from runtime.machine.contracts import Orders
+from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.wait_facts import Snapshot
 from runtime.processes.launcher.wait_reports import WaitReports
@@ -60,7 +61,9 @@ class Run:
 
 def wait_reports(orders: Orders, later: Callable[..., object], run: Run) -> WaitReports:
     place = cast("ClusterPlace", OnePlace(orders))
-    return WaitReports([place], later, FactStream(run, run.clock), run.post, names=NO_NAMES)
+    facts = FactStream(run, run.clock)
+    checks = CheckReports(facts, NO_NAMES)
+    return WaitReports([place], later, facts, run.post, checks=checks, names=NO_NAMES)
 
 
 @dataclass

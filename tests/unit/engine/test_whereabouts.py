@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runtime.machine.deaths import UnreadableReport
-from runtime.membership.doorstep import NOT_FOUND, Found
+from runtime.membership.bind_address import NOT_ADVERTISED, AdvertisedAddresses
 from runtime.membership.whereabouts import (
     RankArrival,
     Whereabouts,
@@ -17,7 +17,7 @@ from runtime.membership.whereabouts import (
     report,
 )
 
-FORWARDER: Found = ("machine", ("host:1",))
+FORWARDER: AdvertisedAddresses = ("machine", ("host:1",))
 
 
 def arrival(port: int) -> RankArrival:
@@ -31,7 +31,7 @@ def test_a_report_holds_only_what_others_need() -> None:
         "doors": ("machine", ("far:5",)),
         "incarnation": 2,
     }
-    nowhere = {"rank": "0:1:2", "host": "", "doors": NOT_FOUND, "incarnation": 0}
+    nowhere = {"rank": "0:1:2", "host": "", "doors": NOT_ADVERTISED, "incarnation": 0}
     assert report("0:1:2", None) == nowhere
 
 
@@ -40,7 +40,7 @@ def test_ranks_that_started_again_are_found_where_they_are_now_and_front_ends_wh
 ):
     known = Whereabouts()
     relay = front_end_report("1:0", FORWARDER)
-    known.told([report("0:0:0", arrival(1)), report("0:1:0", arrival(2)), relay])
+    known.handshake([report("0:0:0", arrival(1)), report("0:1:0", arrival(2)), relay])
     known.moved([report("0:0:0", arrival(3))])
     known.moved([report("0:0:0", arrival(4))])
     assert known.everybody == [report("0:0:0", arrival(4)), report("0:1:0", arrival(2)), relay]
@@ -50,7 +50,7 @@ def test_who_has_moved_is_known_although_the_handshake_is_heard_of_later() -> No
     known = Whereabouts()
     known.moved([report("0:0:0", arrival(3))])
     assert known.everybody == []
-    known.told([report("0:0:0", None), report("0:0:1", None)])
+    known.handshake([report("0:0:0", None), report("0:0:1", None)])
     assert known.everybody == [report("0:0:0", arrival(3)), report("0:0:1", None)]
 
 
@@ -62,7 +62,7 @@ def test_the_first_rank_of_a_cluster_tells_which_tags_its_mpi_has() -> None:
 
 def test_those_that_take_the_places_of_lost_ones_come_behind_all_others() -> None:
     known = Whereabouts()
-    known.told([report("0:0:0", arrival(1)), report("0:1:0", arrival(2))])
+    known.handshake([report("0:0:0", arrival(1)), report("0:1:0", arrival(2))])
     known.moved([replacement(2, "0:0:0", 3, arrival(7))])
     known.moved([replacement(3, "0:1:0", 3, None)])
     found = [(one["rank"], one["incarnation"], one["doors"]) for one in known.everybody]
@@ -70,7 +70,7 @@ def test_those_that_take_the_places_of_lost_ones_come_behind_all_others() -> Non
         ("0:0:0", 2, ("machine", ("far:1",))),
         ("0:1:0", 2, ("machine", ("far:2",))),
         ("0:0:0", 3, ("machine", ("far:7",))),
-        ("0:1:0", 3, NOT_FOUND),
+        ("0:1:0", 3, NOT_ADVERTISED),
     ]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.forwarding.distance import DistantDoors, WanLine
+from runtime.forwarding.distance import DistantListeners, WanLine
 from runtime.topology import Wan
 
 
@@ -42,12 +42,12 @@ def test_last_words_arrive_although_nobody_takes_what_was_sent_to_their_sender(
     tmp_path: Path,
 ) -> None:
     path = str(tmp_path / "rank0")
-    doors = DistantDoors(Wan(0.05))
+    listeners = DistantListeners(Wan(0.05))
     try:
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(path)
             listener.listen()
-            host, _, port = doors.before(path).partition(":")
+            host, _, port = listeners.before(path).partition(":")
             with socket.create_connection((host, int(port)), timeout=20) as outer:
                 inner, _ = listener.accept()
                 with inner:
@@ -55,7 +55,7 @@ def test_last_words_arrive_although_nobody_takes_what_was_sent_to_their_sender(
                 outer.sendall(b"a request that comes too late")
                 assert b"".join(iter(lambda: outer.recv(100), b"")) == b"last words"
     finally:
-        doors.close()
+        listeners.close()
 
 
 @contextmanager
@@ -73,12 +73,12 @@ def no_more_files() -> Iterator[None]:
 
 def test_lines_go_on_at_once_while_no_more_files_can_be_open(tmp_path: Path) -> None:
     path = str(tmp_path / "rank0")
-    doors = DistantDoors(Wan(0.0))
+    listeners = DistantListeners(Wan(0.0))
     try:
         with socket.socket(socket.AF_UNIX) as listener, socket.socket() as late:
             listener.bind(path)
             listener.listen()
-            host, _, port = doors.before(path).partition(":")
+            host, _, port = listeners.before(path).partition(":")
             with socket.create_connection((host, int(port)), timeout=20) as outer:
                 inner, _ = listener.accept()
                 with inner:
@@ -93,4 +93,4 @@ def test_lines_go_on_at_once_while_no_more_files_can_be_open(tmp_path: Path) -> 
                     inner_of_late, _ = listener.accept()
                     inner_of_late.close()
     finally:
-        doors.close()
+        listeners.close()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from runtime.health import (
-    Beat,
     Declare,
     Detector,
     DetectorProtocol,
     DetectorSettings,
     Effect,
     Expel,
+    Heartbeat,
     Join,
     Ping,
     PingReply,
@@ -116,7 +116,7 @@ def test_a_watcher_that_comes_late_distrusts_itself_and_then_trusts_itself_again
     one = Detector("ab", "a", SETTINGS, 0.0)
     one.advance(5.0)
     for second in range(6, 12):
-        one.receive(Beat("b", 0, [0, second]), second - 0.5)
+        one.receive(Heartbeat("b", 0, [0, second]), second - 0.5)
         one.advance(float(second))
     assert one.distrust == 1
 
@@ -139,7 +139,7 @@ def test_a_distrustful_watcher_gives_more_time_to_answer() -> None:
 def test_what_a_dead_incarnation_says_is_refused_and_it_is_told() -> None:
     one = detector()
     one.gone("b", "exit code 1", 0.0)
-    assert one.receive(Beat("b", 0, [0, 99, 0, 0]), 1.0) == [Send("b", Expel("a", 0))]
+    assert one.receive(Heartbeat("b", 0, [0, 99, 0, 0]), 1.0) == [Send("b", Expel("a", 0))]
     assert one.count == 1
 
 

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.health import (
-    Beat,
     Declare,
     Detector,
     DetectorProtocol,
     DetectorSettings,
     Effect,
     Expel,
+    Heartbeat,
     Join,
     ListTable,
     Message,
@@ -36,7 +36,7 @@ names = st.sampled_from("abcd")
 numbers = st.integers(0, 9)
 incarnations = st.dictionaries(names, numbers)
 messages = st.one_of(
-    st.builds(Beat, names, numbers, counts, incarnations, incarnations),
+    st.builds(Heartbeat, names, numbers, counts, incarnations, incarnations),
     st.builds(Ping, names, numbers),
     st.builds(PingReply, names, numbers, numbers),
     st.builds(Expel, names, numbers),

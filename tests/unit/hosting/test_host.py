@@ -380,16 +380,16 @@ def test_after_the_end_of_a_channel_its_clients_are_dismissed_and_calls_fail(two
 def test_one_process_cannot_take_all_connections_of_another() -> None:
     with Reactor() as reactor:
         here, there, third = (Host(f"/nodes/a/{one}", reactor) for one in ("n0", "n1", "n2"))
-        door = here.listen("127.0.0.1:0", Credentials(SECRET, here.home))
+        listener = here.listen("127.0.0.1:0", Credentials(SECRET, here.home))
         known = Credentials(SECRET, there.home)
-        made = [there.dial(door.address, known) for _ in range(MOST_OF_ONE + 1)]
+        made = [there.dial(listener.address, known) for _ in range(MOST_OF_ONE + 1)]
         ended = threading.Event()
         made[-1].when_closed(lambda _: ended.set())
         assert ended.wait(LONG)
         assert not any(one.is_closed for one in made[:-1])
-        other = third.dial(door.address, Credentials(SECRET, third.home))
+        other = third.dial(listener.address, Credentials(SECRET, third.home))
         with pytest.raises(NoSuchComponentError):
             other.call(Invocation(here.home, "x", "y")).result(LONG)
         for host in (here, there, third):
             host.close()
-        door.close()
+        listener.close()

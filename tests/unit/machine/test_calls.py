@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runtime.machine.calls import NotServed, Served, operations, stub
+from runtime.machine.calls import CallRefused, DispatchTable, operations, stub
 from runtime.machine.clustering import Round
 from runtime.machine.contracts import CONTRACTS, Control, Routes
 from runtime.machine.table import decoded, encoded
@@ -25,16 +25,16 @@ def test_a_stub_sends_every_operation_of_its_contract(contract: Any) -> None:
 
 
 def test_what_nobody_serves_is_refused() -> None:
-    with pytest.raises(NotServed, match=r"nothing here serves control\.explode"):
-        Served().call("control", "explode")
+    with pytest.raises(CallRefused, match=r"nothing here serves control\.explode"):
+        DispatchTable().call("control", "explode")
 
 
 def test_what_is_said_about_routes_before_anybody_listens_is_passed_on_later() -> None:
-    served, heard = Served(), []
-    wrapper = RankWrapper("0:0:0", served, lambda *_: None)
-    served.call("routes", "come", ("1:0:0",))
+    dispatch, heard = DispatchTable(), []
+    wrapper = RankWrapper("0:0:0", dispatch, lambda *_: None)
+    dispatch.call("routes", "come", ("1:0:0",))
     wrapper.attach(stub(Routes, lambda *call: heard.append(call)))
-    served.call("routes", "try_again")
+    dispatch.call("routes", "try_again")
     assert [call[1:] for call in heard] == [("come", ("1:0:0",)), ("try_again", ())]
 
 

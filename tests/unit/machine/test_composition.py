@@ -92,7 +92,7 @@ def test_each_controller_precedes_the_next_and_the_nearest_one_is_first() -> Non
 @pytest.mark.usefixtures("names")
 def test_a_controller_that_takes_the_place_of_others_is_asked_alone() -> None:
     made = Composition([named("Chain"), named("Before")], "south/a/wrapper0")
-    assert made.chosen_plan((), "Bcast", 8, (), ("tree", "chain")) == "chain"
+    assert made.chosen_plan((), "Bcast", 8, (), ("tree", "chain")).plan == "chain"
 
 
 @pytest.mark.usefixtures("names")

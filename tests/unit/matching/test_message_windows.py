@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.matching import Debt, Window, weight
+from runtime.matching import ReceiveWindow, Window, weight
 from runtime.matching.window import OVERHEAD, WINDOW
 
 
@@ -24,31 +24,36 @@ def test_one_message_larger_than_the_window_may_be_sent() -> None:
     window = Window(10)
     assert window.is_open
     window.sent(1000)
-    assert (window.is_open, window.on_its_way) == (False, 1000)
+    assert (window.is_open, window.in_flight) == (False, 1000)
 
 
 def test_nobody_can_have_taken_more_than_was_sent() -> None:
     window = Window(10)
     window.sent(3)
     window.taken(5)
-    assert window.on_its_way == 0
+    assert window.in_flight == 0
 
 
 def test_what_was_taken_is_told_by_the_quarter() -> None:
-    debt = Debt(100)
-    assert [debt.take(10), debt.take(14), debt.take(1), debt.take(25)] == [0, 0, 25, 25]
-    assert debt.untold == 0
+    receive_window = ReceiveWindow(100)
+    assert [
+        receive_window.take(10),
+        receive_window.take(14),
+        receive_window.take(1),
+        receive_window.take(25),
+    ] == [0, 0, 25, 25]
+    assert receive_window.unacknowledged == 0
 
 
 @given(st.lists(st.integers(1, 3 * WINDOW), max_size=30))
 def test_a_sender_never_waits_for_a_receiver_that_has_taken_everything(weights: list[int]) -> None:
-    window, debt = Window(), Debt()
+    window, receive_window = Window(), ReceiveWindow()
     most = max(weights, default=0)
     for one in weights:
         assert window.is_open
         window.sent(one)
-        assert window.on_its_way <= WINDOW + most
-        told = debt.take(one)
+        assert window.in_flight <= WINDOW + most
+        told = receive_window.take(one)
         if told:
             window.taken(told)
-        assert window.on_its_way == debt.untold
+        assert window.in_flight == receive_window.unacknowledged

@@ -6,12 +6,15 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 from mpi4py import MPI
 
 from runtime.home import HOME
+from runtime.mpi.surface.observed_calls import _observed
+from runtime.mpi.surface.traced_calls import _complete_one, _rows
 from runtime.mpi.surface.waiting_calls import (
     CallOfThread,
     CallWatch,
@@ -126,6 +129,27 @@ def test_what_was_looked_at_keeps_nothing_of_the_call(programs: list[Program]) -
     program.thread.join()
     assert seen(watch) == []
     assert not watch._unmarked
+
+
+def test_a_native_call_is_known_where_it_is_counted_and_traced() -> None:
+    lock = threading.Lock()
+    native: Any = partial(lock.acquire)  # it waits in no frame of Python, as mpi4py does
+    native.__name__ = "Wait"
+    counted = _observed(native, "Wait")
+    traced: Any = _complete_one(counted, _rows.call("Wait", "wait"), "Wait")
+
+    def step() -> None:
+        traced(1, -1)
+
+    lock.acquire()
+    thread = threading.Thread(target=step, name="program")
+    thread.start()
+    watch = CallWatch()
+    while not (calls := seen(watch)):
+        pass
+    lock.release()
+    thread.join()
+    assert [(one.name, one.frame) for one in calls] == [("Wait", None)]
 
 
 class FakeComm:

@@ -9,7 +9,9 @@ import pytest
 from runtime.native_mpi import Job, JobPart, RankProgram, RankStandIn
 from runtime.processes.rank.options import RankOptions
 
-PLAIN = RankProgram("python3", "0:1", "code", "script", "a.py", ("x", "--", "y"), room="/r")
+PLAIN = RankProgram(
+    "python3", "0:1", "code", "script", "a.py", ("x", "--", "y"), run_directory="/r"
+)
 FULL = replace(
     PLAIN,
     comm_world="cluster",

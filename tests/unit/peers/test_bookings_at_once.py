@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from runtime.peers.booking import (
     AdmissionRules,
-    Asker,
-    AskerSettings,
     Demand,
     Offer,
+    ReservationClient,
+    ReservationSettings,
     Shortfall,
     strategy_named,
 )
@@ -38,23 +38,23 @@ class Lab:
         self, ranks: int, replicas: int = 1, strategy: str = "spread", search: float = 60.0
     ) -> SimulatedUser:
         random = Random(self.random.random())
-        asker = Asker(
+        client = ReservationClient(
             Demand(ranks, replicas),
             strategy_named(strategy),
             random=random.random,
             new_key=lambda: Key(f"{random.getrandbits(128):032x}"),
-            settings=AskerSettings(search=search),
+            settings=ReservationSettings(search=search),
         )
         known = [
-            Offer(name, peer.gatekeeper.rules.share.processes, random.uniform(0.001, 0.02))
+            Offer(name, peer.admission.rules.share.processes, random.uniform(0.001, 0.02))
             for name, peer in self.world.peers.items()
         ]
-        return self.world.begin(f"user{len(self.world.users)}", asker, known)
+        return self.world.begin(f"user{len(self.world.users)}", client, known)
 
     @property
     def reservations(self) -> int:
         return sum(
-            len(peer.gatekeeper.holds) for peer in self.world.peers.values() if not peer.is_dead
+            len(peer.admission.holds) for peer in self.world.peers.values() if not peer.is_dead
         )
 
     def check(self, most: int) -> None:
@@ -62,7 +62,7 @@ class Lab:
         assert all(running <= most for running in self.world.most_running.values())
         for user in self.world.users:
             for booked in user.bookings:
-                demand = user.asker.demand
+                demand = user.client.demand
                 copies = [copy for one in booked.hosts for copy in one.allocation.copies]
                 assert len(copies) == len(set(copies)) == demand.places
                 for one in booked.hosts:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.peers.latency import (
-    ASKER,
+    SUBMITTER,
     Distances,
     RttSettings,
     RttTable,
@@ -129,7 +129,7 @@ def test_the_towns_of_the_published_testbed_are_sites_of_their_own() -> None:
     hosts = [f"{town}{number}" for town in towns for number in range(3)]
     known, sites = Distances(), Sites()
     for host in hosts:
-        known.learn(ASKER, host, (towns[host[:-1]] + 0.1 * int(host[-1])) / 1000)
+        known.learn(SUBMITTER, host, (towns[host[:-1]] + 0.1 * int(host[-1])) / 1000)
 
     def near_to(first: str, others: Sequence[str]) -> list[str]:
         for one in others:

@@ -15,7 +15,7 @@ from runtime.peers.model import Reason
 
 
 class NoPlaces:
-    """A gatekeeper that knows no key."""
+    """Admission control that knows no key."""
 
     def check(self, caller: str, key: str) -> None: ...
     def ended(self, key: str) -> None: ...

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.membership.doorstep import open_doors
+from runtime.membership.bind_address import open_listeners
 from runtime.peers.connections.passing import OpenPassage, PassedConnections
 from runtime.transport.passage import Passage, accepted, announce, announcement
 
@@ -36,10 +36,12 @@ def test_a_rank_gets_the_connections_for_it_however_many_wait(
     passed = PassedConnections(tmp_path / folder)
     opened = passed.open()
     way = f"127.0.0.1:{port.getsockname()[1]}/{opened.token}"
-    doors, (_, addresses) = open_doors(str(tmp_path), "rank3", str(Passage(opened.folder, way)))
+    listeners, (_, addresses) = open_listeners(
+        str(tmp_path), "rank3", str(Passage(opened.folder, way))
+    )
     assert addresses[-1] == f"{way}/rank3"
-    listener = socket.socket(fileno=doors.pop().detach())
-    doors.pop().close()
+    listener = socket.socket(fileno=listeners.pop().detach())
+    listeners.pop().close()
     dialling = []
     for number in range(20):
         near = socket.create_connection(port.getsockname(), 10)

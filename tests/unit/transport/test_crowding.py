@@ -1,4 +1,4 @@
-"""Who makes room in a crowded door, and how often refusals are told."""
+"""Who makes room in a crowded listener, and how often refusals are told."""
 
 from __future__ import annotations
 

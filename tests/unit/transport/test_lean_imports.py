@@ -56,5 +56,7 @@ def test_a_process_that_hosts_components_imports_nothing_heavy(module: str) -> N
 def test_a_line_that_nobody_would_see_does_not_import_logging(
     level: str, is_imported: bool
 ) -> None:
-    loaded = imported("runtime.later", f"runtime.later.logger('x').{level}('%s: open', 'rank 1')")
+    loaded = imported(
+        "runtime.lazy_import", f"runtime.lazy_import.logger('x').{level}('%s: open', 'rank 1')"
+    )
     assert ("logging" in loaded) is is_imported

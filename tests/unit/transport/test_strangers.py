@@ -32,7 +32,7 @@ from runtime.transport.credentials import (
 from runtime.transport.errors import AuthenticationFailed, ChannelClosed, Unreachable
 from runtime.transport.frames import HEAD, MARK
 from runtime.transport.lean import LeanChannel, dial, socket_for
-from runtime.transport.listening import Door
+from runtime.transport.listening import Listener
 from runtime.transport.messages import CALL, NOTE, Target
 from runtime.transport.messages import RESULT as RESULT_FRAME
 from runtime.transport.pyro_messages import (
@@ -54,7 +54,7 @@ NUMBER = PyroMessage(CONNECT, b"{}", {NUMBER_OF_MEMBER: os.urandom(NONCE)}).join
 
 
 class House:
-    """A door that lets those in who prove themselves, and answers their calls with None."""
+    """A listener that lets those in who prove themselves, and answers their calls with None."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class House:
         self.reactor = reactor
         self.guests: queue.Queue[Channel] = queue.Queue()
         self.calls: list[str] = []
-        self.door = Door(
+        self.listener = Listener(
             reactor,
             address,
             Credentials(SECRET, "house"),
@@ -86,7 +86,7 @@ class House:
         self.guests.put(guest.open(received))
 
     def connect(self) -> socket.socket:
-        host, _, port = self.door.address.rpartition(":")
+        host, _, port = self.listener.address.rpartition(":")
         return socket.create_connection((host, int(port)), LONG)
 
 
@@ -185,8 +185,8 @@ def test_a_recorded_handshake_does_not_open_the_door_again(house: House) -> None
 
 def test_a_wrong_secret_is_told_to_the_dialler(house: House) -> None:
     with pytest.raises(AuthenticationFailed, match="refused the proof") as caught:
-        dial(house.door.address, Credentials(b"wrong" * 5, "guest"))
-    assert caught.value.place == house.door.address
+        dial(house.listener.address, Credentials(b"wrong" * 5, "guest"))
+    assert caught.value.place == house.listener.address
 
 
 def test_a_listener_that_knows_nothing_gets_no_call() -> None:
@@ -219,10 +219,10 @@ def test_a_listener_that_says_nothing_does_not_hold_the_dialler() -> None:
 
 def test_a_listener_that_drips_does_not_hold_the_dialler() -> None:
     ended = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as door:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def drip() -> None:
-            came, _ = door.accept()
+            came, _ = listener.accept()
             with came, contextlib.suppress(OSError):
                 said = PyroMessage(
                     CONNECTED, bytes(5000), {NUMBER_OF_MEMBER: bytes(NONCE)}
@@ -236,23 +236,25 @@ def test_a_listener_that_drips_does_not_hold_the_dialler() -> None:
         thread.start()
         began = time.monotonic()
         with pytest.raises(AuthenticationFailed, match="did not finish the handshake: timed out"):
-            dial(f"127.0.0.1:{door.getsockname()[1]}", Credentials(SECRET, "guest"), timeout=0.3)
+            dial(
+                f"127.0.0.1:{listener.getsockname()[1]}", Credentials(SECRET, "guest"), timeout=0.3
+            )
         assert time.monotonic() - began < LONG / 2
         ended.set()
         thread.join()
 
 
-def test_only_the_user_can_connect_to_a_unix_door(reactor: Reactor, tmp_path: Path) -> None:
+def test_only_the_user_can_connect_to_a_unix_listener(reactor: Reactor, tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        House(reactor, f"unix:{tmp_path}/door")
+        House(reactor, f"unix:{tmp_path}/listener")
     finally:
         os.umask(before)
-    assert stat.S_IMODE((tmp_path / "door").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "listener").stat().st_mode) == 0o600
 
 
 def test_an_oversized_frame_ends_the_connection_before_it_is_read(house: House) -> None:
-    guest = LeanChannel.dial(house.door.address, Credentials(SECRET, "guest"))
+    guest = LeanChannel.dial(house.listener.address, Credentials(SECRET, "guest"))
     assert guest.call(Target("/a", "i", "small"), bytes(5000)) is None
     with pytest.raises(ChannelClosed):
         guest.call(Target("/a", "i", "large"), bytes(200_000))
@@ -264,7 +266,7 @@ def test_an_oversized_frame_ends_the_connection_before_it_is_read(house: House) 
 def test_frames_that_make_no_sense_end_the_connection_or_mean_nothing(
     house: House, kind: int
 ) -> None:
-    connected, _, _ = dial(house.door.address, Credentials(SECRET, "guest"))
+    connected, _, _ = dial(house.listener.address, Credentials(SECRET, "guest"))
     with contextlib.closing(connected):
         connected.sendall(HEAD.pack(MARK, kind, 1, 1) + (3).to_bytes(8, "big") + b"odd")
         connected.shutdown(socket.SHUT_WR)
@@ -274,7 +276,7 @@ def test_frames_that_make_no_sense_end_the_connection_or_mean_nothing(
 
 def test_many_guests_can_be_in_the_handshake_at_one_time(house: House) -> None:
     strangers = [house.connect() for _ in range(20)]
-    guest = LeanChannel.dial(house.door.address, Credentials(SECRET, "guest"))
+    guest = LeanChannel.dial(house.listener.address, Credentials(SECRET, "guest"))
     assert guest.call(Target("/a", "i", "hello")) is None
     guest.close()
     for stranger in strangers:
@@ -290,7 +292,7 @@ def test_visitors_that_hang_up_at_once_do_not_use_up_the_room(
         # Closing with unread data waiting for no time at all resets the connection.
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         stranger.close()
-    guest = LeanChannel.dial(house.door.address, Credentials(SECRET, "guest"))
+    guest = LeanChannel.dial(house.listener.address, Credentials(SECRET, "guest"))
     assert guest.call(Target("/a", "i", "hello")) is None
     guest.close()
 
@@ -320,8 +322,8 @@ def test_a_guest_that_cannot_be_received_is_sent_away(
     def refuse(came: socket.socket, peer: str, received: bytes) -> None:
         raise LookupError(f"no room for {peer}")
 
-    door = Door(reactor, "127.0.0.1:0", Credentials(SECRET, "house"), refuse)
-    connected, _, _ = dial(door.address, Credentials(SECRET, "guest"))
+    listener = Listener(reactor, "127.0.0.1:0", Credentials(SECRET, "house"), refuse)
+    connected, _, _ = dial(listener.address, Credentials(SECRET, "guest"))
     with contextlib.closing(connected):
         assert rest_of(connected) == b""
     logged = threading.Event()  # the reactor hangs up first and logs then, before its next callback
@@ -334,35 +336,35 @@ def test_a_guest_that_cannot_be_received_is_sent_away(
 def test_who_hangs_up_is_told_of_where_strangers_come(
     reactor: Reactor, tmp_path: Path, caplog: pytest.LogCaptureFixture, *, own: bool
 ) -> None:
-    house = House(reactor, f"unix:{tmp_path}/door" if own else "127.0.0.1:0")
+    house = House(reactor, f"unix:{tmp_path}/listener" if own else "127.0.0.1:0")
     for said in (b"", NUMBER):
-        made, where = socket_for(house.door.address)
+        made, where = socket_for(house.listener.address)
         with contextlib.closing(made):
             made.connect(where)
             made.sendall(said)
-    with contextlib.closing(LeanChannel.dial(house.door.address, Credentials(SECRET, "guest"))):
+    with contextlib.closing(LeanChannel.dial(house.listener.address, Credentials(SECRET, "guest"))):
         house.guests.get(timeout=LONG).close()  # so who came before has been seen to
     warned = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
     assert len(warned) == (not own), warned
 
 
 def test_a_unix_door_removes_its_file(reactor: Reactor, tmp_path: Path) -> None:
-    house = House(reactor, f"unix:{tmp_path}/door")
-    guest = LeanChannel.dial(house.door.address, Credentials(SECRET, "guest"))
+    house = House(reactor, f"unix:{tmp_path}/listener")
+    guest = LeanChannel.dial(house.listener.address, Credentials(SECRET, "guest"))
     assert guest.peer == "house"
     guest.close()
-    house.door.close()
+    house.listener.close()
     closed = threading.Event()
     reactor.soon(closed.set)
     assert closed.wait(LONG)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(Unreachable, match="nobody answers"):
-        dial(house.door.address, Credentials(SECRET, "guest"))
+        dial(house.listener.address, Credentials(SECRET, "guest"))
 
 
 def test_a_port_in_use_is_an_error_with_a_cure(house: House, reactor: Reactor) -> None:
     with pytest.raises(Unreachable, match="cannot listen there: .*Choose another port"):
-        House(reactor, house.door.address)
+        House(reactor, house.listener.address)
 
 
 @pytest.mark.parametrize("address", ["nonsense", "host:", "host:port", ""])
@@ -372,7 +374,7 @@ def test_what_is_no_address_is_refused(address: str) -> None:
 
 
 def test_a_channel_made_of_a_dialled_socket_works_both_ways(house: House) -> None:
-    connected, peer, received = dial(house.door.address, Credentials(SECRET, "guest"))
+    connected, peer, received = dial(house.listener.address, Credentials(SECRET, "guest"))
     channel = Channel(house.reactor, SocketStream(connected), peer).open(received)
     assert channel.call(Invocation("/a", "i", "hello")).result(LONG) is None
     channel.close()
@@ -382,7 +384,7 @@ def test_a_channel_made_of_a_dialled_socket_works_both_ways(house: House) -> Non
 def test_an_ordinary_client_of_pyro5_is_told_that_nothing_is_exposed(
     house: House, serializer: str
 ) -> None:
-    with Proxy(f"PYRO:anything@{house.door.address}") as proxy:
+    with Proxy(f"PYRO:anything@{house.listener.address}") as proxy:
         proxy._pyroSerializer = serializer
         with pytest.raises(CommunicationError, match="only members of the run may connect here"):
             proxy._pyroBind()

@@ -26,7 +26,7 @@ from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.encryption import is_loopback, is_set_up, secured
 from runtime.transport.errors import AuthenticationFailed, TransportError
 from runtime.transport.lean import dial
-from runtime.transport.listening import Door
+from runtime.transport.listening import Listener
 from runtime.transport.reactor import Reactor
 from runtime.transport.tls import RECORD, TlsSocket, encrypted
 
@@ -59,9 +59,9 @@ def member(name: str = "guest", shown: bytes | None = None) -> Credentials:
 
 
 def connected() -> tuple[socket.socket, socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        left = socket.create_connection(door.getsockname())
-        right, _ = door.accept()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        left = socket.create_connection(listener.getsockname())
+        right, _ = listener.accept()
     left.setblocking(False)
     right.setblocking(False)
     return left, right
@@ -300,12 +300,12 @@ def test_what_a_plain_socket_could_do_is_refused_if_it_would_not_be_encrypted(
 
 
 class House:
-    """A door at which members are told apart from others."""
+    """A listener at which members are told apart from others."""
 
     def __init__(self, reactor: Reactor, shown: bytes, patience: float = LONG) -> None:
         self.came: list[str] = []
         self.has_come = threading.Event()
-        self.door = Door(
+        self.listener = Listener(
             reactor, "127.0.0.1:0", member("house", shown), self._admit, patience=patience
         )
 
@@ -315,7 +315,7 @@ class House:
         came.close()
 
     def connect(self) -> socket.socket:
-        host, _, port = self.door.address.rpartition(":")
+        host, _, port = self.listener.address.rpartition(":")
         return socket.create_connection((host, int(port)), LONG)
 
 
@@ -326,7 +326,7 @@ def reactor() -> Iterator[Reactor]:
 
 
 def enter(house: House, credentials: Credentials) -> str:
-    made, peer, _ = dial(house.door.address, credentials, LONG)
+    made, peer, _ = dial(house.listener.address, credentials, LONG)
     made.close()
     return peer
 
@@ -343,7 +343,7 @@ def ended(end: socket.socket) -> bool:
 
 def test_a_member_comes_in_encrypted(reactor: Reactor) -> None:
     house = House(reactor, certificate())
-    made, peer, _ = dial(house.door.address, member(), LONG)
+    made, peer, _ = dial(house.listener.address, member(), LONG)
     assert isinstance(made, TlsSocket)
     with made:
         assert made.version() == "TLSv1.3"
@@ -388,7 +388,7 @@ def test_who_answers_with_the_certificate_of_another_member_is_not_spoken_to(
 ) -> None:
     house = House(reactor, certificate("front-end 0:1"))  # one on the way, with a name of its own
     with pytest.raises(AuthenticationFailed, match="is that of front-end 0:1, and not of house"):
-        dial(house.door.address, member(), LONG, peer="house")
+        dial(house.listener.address, member(), LONG, peer="house")
     assert house.came == []
 
 
@@ -408,11 +408,11 @@ def test_a_member_cannot_issue_certificates(reactor: Reactor) -> None:
     chain = forged + begin + shown.split(begin)[1] + authority("the run").certificate
     house = House(reactor, chain.encode())
     with pytest.raises(AuthenticationFailed, match="refused"):
-        dial(house.door.address, member(), LONG, peer="house")
+        dial(house.listener.address, member(), LONG, peer="house")
     assert house.came == []
 
 
-def test_who_encrypts_is_refused_at_a_plain_door(reactor: Reactor) -> None:
+def test_who_encrypts_is_refused_at_a_plain_listener(reactor: Reactor) -> None:
     house = House(reactor, b"")
     with pytest.raises(AuthenticationFailed):
         enter(house, member())
@@ -441,8 +441,8 @@ def test_who_stops_in_the_handshake_holds_nobody_up_and_is_sent_away(reactor: Re
 
 
 def test_a_listener_that_says_nothing_is_given_up_in_time() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        address = f"127.0.0.1:{door.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
         with pytest.raises(AuthenticationFailed, match="did not finish the handshake: timed out"):
             dial(address, member(), 0.2)
 
@@ -454,9 +454,9 @@ def test_a_certificate_of_no_use_says_so(reactor: Reactor) -> None:
 
 
 def test_a_connection_that_was_reset_before_the_handshake_has_ended() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        dialled = socket.create_connection(door.getsockname())
-        came, _ = door.accept()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        dialled = socket.create_connection(listener.getsockname())
+        came, _ = listener.accept()
     came.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     came.close()
     with pytest.raises(ConnectionResetError):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runtime.checks import FaultFound
 from runtime.deployment import DeploymentPlan
 from runtime.lifecycle.failures import PartFailure
 from runtime.lifecycle.outcome import (
@@ -93,6 +94,7 @@ FACTS = [
     Fact(2.0, "0:0:1", MessagesCounted("0:0", None, 2, 3, 40)),
     Fact(2.0, "0:0:1", CallsCounted("Recv", 3, 1.25)),
     Fact(2.0, "0:0:1", TRACED),
+    Fact(2.0, "", FaultFound("type", ("0:0:0", "0:0:1"), ("Send (a.py:1)",), "a fault")),
     Fact(2.0, "0:0:1", ConnectionsCounted({"tries": 2})),
     Fact(2.5, "0:0", RouteTraffic("launcher - s/cedar", 1, 2, 3)),
     Fact(2.5, "0:0", ForwardedTraffic("s/cedar", 1, 2, 3, 4)),

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
-from runtime.views.facts import MACHINE, CallSeen, RankSeen, RunPlanned
+from runtime.views.facts import (
+    MACHINE,
+    CallSeen,
+    MessagesCounted,
+    RankSeen,
+    RunPlanned,
+    RunSeen,
+    StateChanged,
+    WaitExplained,
+)
 from runtime.views.picture import picture, plain
 from runtime.views.plain_lines import MinuteLines, PlainLines
 from runtime.views.progress_tree import ProgressTree
@@ -62,6 +71,55 @@ def test_ranks_that_waited_at_the_last_look_are_shown_as_such_while_they_run(pla
     assert drawn(tree)[2] == "│  ├─ 0:0 cluster0  running       ◌●"
     tree.take(fact("0:0:0", RankSeen("at rest")))
     assert drawn(tree)[2] == "│  ├─ 0:0 cluster0  running       ●●"
+
+
+def test_a_cluster_whose_ranks_all_wait_is_shown_as_waiting(plan: Plan) -> None:
+    tree = tree_of(plan('<emulate sites="1" clusters="1" ranks="2"/>'))
+    call = CallSeen("recv", "recv", 2.0, "a.py:3", "", ())
+    for rank in ("0:0:0", "0:0:1"):
+        tree.take(change(rank, "running"))
+        tree.take(fact(rank, RankSeen("in recv", calls=(call,))))
+    assert drawn(tree)[2] == "   └─ 0:0 cluster0  waiting       ◌◌"
+    assert tree.phase() == "running"
+
+
+def test_a_deadlock_is_shown_from_one_look_to_the_next(plan: Plan) -> None:
+    tree = tree_of(plan('<emulate sites="1" clusters="1" ranks="3"/>'))
+    call = CallSeen("recv", "recv", 2.0, "a.py:3", "", ())
+    for rank in ("0:0:0", "0:0:1", "0:0:2"):
+        tree.take(change(rank, "running"))
+    look = fact(MACHINE, RunSeen("running"))
+    tree.take(look)
+    for rank in ("0:0:0", "0:0:1"):
+        tree.take(fact(rank, RankSeen("in recv", calls=(call,))))
+    tree.take(fact(MACHINE, WaitExplained("cycle", "", ("0:0:0", "0:0:1"), "for ever")))
+    assert drawn(tree)[2] == "   └─ 0:0 cluster0  stuck         ✗✗●"
+    assert tree.phase() == "2 of 3 ranks can never go on"
+    tree.take(look)  # what has not changed is not told again
+    assert drawn(tree)[2] == "   └─ 0:0 cluster0  running       ◌◌●"
+    tree.take(fact(MACHINE, WaitExplained("slow", "", ("0:0:0",), "for long")))
+    assert drawn(tree)[2] == "   └─ 0:0 cluster0  running       ◌◌●"
+
+
+def test_rates_and_walltimes_are_shown_while_ranks_run_and_where_there_is_room(plan: Plan) -> None:
+    tree = tree_of(plan('<emulate sites="1" clusters="2" ranks="1"/>'))
+    tree.take(fact(FIRST, StateChanged("queued", "job 7 is PENDING (Priority)")))
+    assert drawn(tree)[2].startswith("   ├─ 0:0 cluster0  job 7 is PENDING (Priority)  ·")
+    tree.take(fact(FIRST, StateChanged("starting", "front-end", walltime=3600.0), 1.0))
+    for name in ("0:0:0", "0:1:0"):
+        tree.take(change(name, "running"))
+    tree.take(fact(FIRST, MessagesCounted("0:1", (), 1, 3, 1_000_000), 1.0))
+    tree.take(fact(FIRST, MessagesCounted("0:1", (), 1, 9, 4_000_000), 3.0))
+    tree.take(fact("0:1", MessagesCounted("0:0", (), 1, 1, 800), 2.0))
+    assert drawn(tree, width=100) == [
+        "test  running  3 s  2 running  1.5 MB/s  0:59:57 of walltime left",
+        "└─ 0 site0",
+        "   ├─ 0:0 cluster0  running       ●  1.5 MB/s  0:59:57 of walltime left",
+        "   └─ 0:1 cluster1  running       ●  400 B/s",
+    ]
+    assert drawn(tree, width=62)[2] == "   ├─ 0:0 cluster0  running       ●  1.5 MB/s"
+    tree.take(change("0:0:0", "done"))
+    assert drawn(tree)[0] == "test  running  3 s  1 done, 1 running  400 B/s"
 
 
 def test_before_the_first_fact_there_is_no_machine() -> None:

@@ -30,13 +30,14 @@ PLANNED = fact("", RunPlanned("ring", (PlannedSite("s", (CEDAR, FIR)),)))
 WORLD = TracedCommunicator("WORLD", "w", ("0:0:0", "0:0:1", "0:1:0"))
 CALLS = (("Send", "send"), ("recv", "receive"), ("Irecv", "post"), ("Wait", "wait"),
          ("bcast", "collective"), ("", "(received)"))  # fmt: skip
+PLANS = ("native", "tree")
 SEND, RECEIVE, POST, WAIT, BROADCAST, RECEIVED = range(6)
 NONE = -1
 
 
 def calls(rank: str, *rows: tuple[Any, ...], begun: float = 1.0, dropped: int = 0) -> Fact:
     packed = b"".join(ROW.pack(*one) for one in rows)
-    return fact(rank, CallsTraced(begun, 0.0, CALLS, (WORLD,), dropped, packed), 9.0)
+    return fact(rank, CallsTraced(begun, 0.0, CALLS, (WORLD,), dropped, packed, PLANS), 9.0)
 
 
 def document(*facts: Fact) -> dict[str, Any]:
@@ -62,14 +63,17 @@ def test_each_rank_and_each_front_end_has_a_row_in_its_cluster() -> None:
 def test_calls_and_states_are_slices_in_microseconds() -> None:
     found = events(
         change("0:1", "starting", "front-end", time=0.5), change("0:1", "up", time=2.0),
-        calls("0:0:1", (0.5, 0.75, BROADCAST, 0, 2, NONE, 80)),
+        calls("0:0:1", (0.5, 0.75, BROADCAST, 0, 2, 1, 80),
+              (0.8, 0.9, BROADCAST, 0, 2, NONE, 80)),
     )  # fmt: skip
     states = [(one["pid"], one["tid"], one["name"], one["ts"], one["dur"]) for one in found[:2]]
     assert states == [(2, 1, "starting", 5e5, 1.5e6), (2, 1, "up", 2e6, 7e6)]
     assert found[2] == {
         "ph": "X", "pid": 1, "tid": 3, "ts": 1.5e6, "dur": 2.5e5, "name": "bcast",
-        "cat": "collective", "args": {"communicator": "WORLD", "root": 2, "bytes": 80},
+        "cat": "collective",
+        "args": {"communicator": "WORLD", "root": 2, "plan": "tree", "bytes": 80},
     }  # fmt: skip
+    assert "plan" not in found[3]["args"]
 
 
 def test_an_arrow_leads_from_a_send_to_the_wait_that_completed_its_receive() -> None:

@@ -338,4 +338,4 @@ def test_what_did_not_come_over_a_lane_that_is_left_may_come_over_another_one() 
     assert one.receiver.leave() == 38
     other.flying.append(segment(8990, 10))
     other.read()
-    assert sides.ear.kept[0].claims == [0, 9000]
+    assert sides.ear.kept[0].ranges == [0, 9000]

@@ -13,7 +13,7 @@ import pytest
 from runtime.transport.decrypted import DECRYPTED
 from runtime.wire.dialling.line import READ, WRITE
 from runtime.wire.errors import BadFrame, PeerLost
-from runtime.wire.lanes.of_a_pair import Lanes
+from runtime.wire.lanes.pair_lanes import Lanes
 from runtime.wire.stream.duplex import DuplexStream
 from runtime.wire.stream.frames import LANE, LANE_OVER, WIDEN, pack
 from runtime.wire.stream.messages import Incoming, MessageSink, Outgoing
@@ -157,24 +157,24 @@ class Both:
         self.sockets = sockets
         self.dialler, self.acceptor = Side(0), Side(1)
         self.dialler.dial = self.dial
-        self.at_door: list[socket.socket] = []
+        self.accepted: list[socket.socket] = []
 
     def dial(self) -> Opened:
         ours, theirs = map(self.sockets.enter_context, socket.socketpair())
-        self.at_door.append(theirs)
+        self.accepted.append(theirs)
         return Opened(ours)
 
     def want(self, connections: int) -> None:
         """Let the one who accepts want so many, and the other one know that."""
-        self.acceptor.lanes._widening.wanted = connections
+        self.acceptor.lanes._scale_out.wanted = connections
         self.acceptor.lanes._measured_at = 0.0
         self.acceptor.tick()
         self.talk()
         self.dialler.tick()
 
     def admit(self) -> None:
-        while self.at_door:
-            self.acceptor.lanes.admit(self.at_door.pop(0), b"")
+        while self.accepted:
+            self.acceptor.lanes.admit(self.accepted.pop(0), b"")
 
     def talk(self) -> None:
         """Move what both say over the first connection until neither says more."""
@@ -238,7 +238,7 @@ def test_a_lane_that_there_has_never_been_cannot_be_over(both: Both) -> None:
 
 def test_who_says_over_a_lane_what_nobody_can_say_is_lost(both: Both) -> None:
     both.want(2)
-    (connected,) = both.at_door
+    (connected,) = both.accepted
     both.admit()
     both.dialler.serve_lanes()
     both.dialler.tick()
@@ -260,14 +260,14 @@ class Refused(Opened):
 
 
 def test_nobody_dials_on_when_a_lane_cannot_be_opened(both: Both) -> None:
-    door, visitor = map(both.sockets.enter_context, socket.socketpair())
+    listener, visitor = map(both.sockets.enter_context, socket.socketpair())
     both.dialler.dial = lambda: Refused(visitor)
     both.want(5)
     assert both.dialler.dials == 1
     assert not both.dialler.lanes._openings
     both.want(5)
     assert both.dialler.dials == 1
-    assert door.fileno() >= 0
+    assert listener.fileno() >= 0
     both.dialler.dial = both.dial
     both.dialler.tick(later=1)
     assert both.dialler.dials == 5
@@ -329,7 +329,7 @@ def test_the_memory_of_a_message_is_free_when_it_is_done(both: Both) -> None:
 
 def test_an_end_without_room_is_left_alone_for_a_while(both: Both) -> None:
     dialler, acceptor = both.dialler, both.acceptor
-    dialler.lanes._widening.wanted = dialler.lanes._widening._kept = 4
+    dialler.lanes._scale_out.wanted = dialler.lanes._scale_out._kept = 4
     dialler.tick()
     both.talk()
     both.go_on()
@@ -342,7 +342,7 @@ def test_an_end_without_room_is_left_alone_for_a_while(both: Both) -> None:
         dialler.time += 1
         both.go_on()
     assert dialler.dials == 3
-    assert dialler.lanes._widening.wanted == 1
+    assert dialler.lanes._scale_out.wanted == 1
 
 
 def test_a_lane_is_refused_where_there_is_no_room(both: Both) -> None:

@@ -222,6 +222,17 @@ def test_a_payload_of_several_parts_arrives_as_one() -> None:
     assert b.ear.payload_of(b"large") == pattern(200 * KIB) + pattern(200 * KIB, 2)
 
 
+def test_a_sender_names_the_messages_that_have_not_begun_to_go() -> None:
+    sender = MessageSender()
+    sender.put(b"gone", [memoryview(b"payload")])
+    sender.wrote(sum(map(len, sender.batch())))
+    sender.put(b"small", [memoryview(b"payload")])
+    sender.put(b"large", [memoryview(bytes(MIB))])
+    sender.put(b"asks", [memoryview(b"payload")], sync=True)
+    sender.put_frame(BYE)
+    assert list(sender.unsent()) == [(b"small", 7), (b"large", MIB), (b"asks", 7)]
+
+
 def test_a_small_message_overtakes_a_large_one() -> None:
     a, b = Side(), Side()
     a.send(b"large", bytes(4 * MIB))

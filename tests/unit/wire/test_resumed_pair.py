@@ -47,7 +47,7 @@ class End:
     sender: MessageSender = field(default_factory=lambda: MessageSender(WINDOW))
     sent: list[Message] = field(default_factory=list)
     came: list[Incoming] = field(default_factory=list)
-    on_its_way: bytearray = field(default_factory=bytearray)
+    in_flight: bytearray = field(default_factory=bytearray)
 
     def __post_init__(self) -> None:
         self.receiver = MessageReceiver(
@@ -76,7 +76,7 @@ class End:
         elif number % 2:
             outgoing = self.sender.put_back(passing, 0)
         else:
-            self.on_its_way += b"".join(passing)
+            self.in_flight += b"".join(passing)
             if len(passing) == 1:
                 self.sender.passed.append(passing)
             else:
@@ -88,7 +88,7 @@ class End:
         data = b"".join(self.sender.batch())[:most]
         if data:
             self.sender.wrote(len(data))
-            self.on_its_way += data
+            self.in_flight += data
         self.spoil()
         return bool(data)
 
@@ -104,15 +104,15 @@ class End:
 
 
 def deliver(source: End, target: End, most: int = 1 << 40) -> None:
-    data = bytes(source.on_its_way[:most])
-    del source.on_its_way[:most]
+    data = bytes(source.in_flight[:most])
+    del source.in_flight[:most]
     target.receiver.feed(data)
 
 
 def connect(a: End, b: End) -> None:
     """Replace a connection that broke: both tell to where they came."""
     for one in (a, b):
-        one.on_its_way.clear()
+        one.in_flight.clear()
     a.sender.resume(b.receiver.position)
     b.sender.resume(a.receiver.position)
 

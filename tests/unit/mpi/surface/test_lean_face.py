@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[4]
 
 PROGRAM = """
 import sys
-import runtime.processes.rank.main, runtime.membership.rank_link, runtime.membership.doorstep
+import runtime.processes.rank.main, runtime.membership.rank_link, runtime.membership.bind_address
 import mpi4py.MPI
 before = set(sys.modules)
 from runtime import MPI

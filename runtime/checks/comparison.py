@@ -1,0 +1,272 @@
+"""Compares the calls of several ranks: collectives by their order, sends with their receives.
+
+All members of a communicator make the same collectives in the same order, so the n-th call of each
+one is compared with the n-th of who made it first. The n-th message between two ranks with one tag
+is received by the n-th receive of it that was posted, so these two are compared.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from gcm.records import dataclass
+from runtime.checks.reports import (
+    OBJECT,
+    SYNCHRONOUS,
+    CallReport,
+    CheckedCall,
+    CheckedCommunicator,
+    FaultFound,
+    Messages,
+)
+from runtime.topology import NO_NAMES, RankNames
+
+COLLECTIVE, BLOCKING, CALLS, TYPE, LENGTH, BUFFERING = (
+    *("collective", "blocking", "calls", "type", "length", "buffering"),
+)
+"""Kinds of faults: collectives that do not fit, blocking ones against others, missing ones;
+messages of another type or longer than their receive; sends that rely on buffers."""
+
+MOST_AHEAD = 1 << 20
+"""A communicator of which one member is so many calls ahead is compared no further."""
+
+Pair = tuple[str, CheckedCall]
+"""A rank and its call."""
+
+
+class _Calls:
+    """The collectives of a communicator: what each member has made, and who made it first."""
+
+    def __init__(self, comm: CheckedCommunicator) -> None:
+        self.comm = comm
+        self.counts = dict.fromkeys(comm.members, 0)
+        self.first: deque[Pair] = deque()  # of the calls that some member has still to make
+        self.begun = 0  # so many calls were made by all
+        self.is_compared = True
+
+    def add(self, rank: str, call: CheckedCall) -> Pair | None:
+        """Count a call; return who made the call of that number first, if somebody has."""
+        turn = self.counts[rank]
+        self.counts[rank] = turn + 1
+        place = turn - self.begun
+        if place == len(self.first):
+            self.first.append((rank, call))
+            self.is_compared = place < MOST_AHEAD
+            return None
+        return self.first[place]
+
+    def forget(self) -> None:
+        """Forget the calls that all have made."""
+        least = min(self.counts.values())
+        while self.begun < least:
+            self.begun += 1
+            self.first.popleft()
+
+
+class _Stream:
+    """The messages from one rank to another with one tag that are not compared yet."""
+
+    def __init__(self) -> None:
+        self.sent: deque[tuple[CheckedCall, int]] = deque()
+        self.received: deque[tuple[CheckedCall, int]] = deque()
+
+    def pairs(self) -> Iterator[tuple[CheckedCall, CheckedCall]]:
+        """Yield sends with their receives, each pair of calls once."""
+        while self.sent and self.received:
+            (send, sent), (receive, received) = self.sent.popleft(), self.received.popleft()
+            yield send, receive
+            both = min(sent, received)
+            if sent > both:
+                self.sent.appendleft((send, sent - both))
+            if received > both:
+                self.received.appendleft((receive, received - both))
+
+
+@dataclass(slots=True)
+class _Rank:
+    """What the numbers of a rank stand for."""
+
+    communicators: dict[int, CheckedCommunicator]
+    calls: dict[int, CheckedCall]
+
+
+class CallComparison:
+    """Takes the reports of ranks, in the order of each, and returns the faults that are new.
+
+    >>> from runtime.checks.reports import report_from
+    >>> def told(root):
+    ...     comm = ["w", "MPI_COMM_WORLD", "", ["0:0:0", "0:0:1"], ["0:0:0", "0:0:1"]]
+    ...     call = ["Bcast", f"a.py:{root}", "Bcast", root, "float64", 32, ""]
+    ...     rows = [[1, (1).to_bytes(4, "little")]]
+    ...     new = {"communicators": {1: comm}, "calls": {1: call}}
+    ...     return report_from(new | {"collectives": rows})
+    >>> compared = CallComparison()
+    >>> compared.add("0:0:0", told(0))
+    []
+    >>> print(compared.add("0:0:1", told(1))[0].text)
+    the roots of a collective of COMM_WORLD differ: 0:0:0 is in Bcast of root 0, 4 x float64 \
+(a.py:0), 0:0:1 in Bcast of root 1, 4 x float64 (a.py:1)
+    """
+
+    def __init__(self, names: RankNames = NO_NAMES) -> None:
+        self._names = names
+        self._ranks: dict[str, _Rank] = {}
+        self._calls: dict[str, _Calls] = {}
+        self._streams: dict[tuple[str, str, str, int], _Stream] = {}
+        self._ended: set[str] = set()
+        self._told: set[tuple[str, ...]] = set()
+
+    def add(self, name: str, report: CallReport) -> list[FaultFound]:
+        """Take a report of a rank."""
+        rank = self._ranks.setdefault(name, _Rank({}, {}))
+        rank.communicators |= report.communicators
+        rank.calls |= report.calls
+        faults = [
+            FaultFound(kind, (name,), (call,), f"{self._names.rank(name)}: {text}: {call}")
+            for kind, text, call in report.faults
+        ]
+        for number, numbers in report.collectives:
+            comm = rank.communicators[number]
+            faults += self._collectives(name, comm, [rank.calls[one] for one in numbers])
+        for rows, is_sent in ((report.sends, True), (report.receives, False)):
+            for row in rows:
+                faults += self._messages(name, rank, row, is_sent=is_sent)
+        if report.code == 0:
+            self._ended.add(name)
+            for calls in self._calls.values():
+                faults += self._missing(calls)
+        return [one for one in faults if self._is_new(one)]
+
+    def _is_new(self, fault: FaultFound) -> bool:
+        told = (fault.kind, *fault.calls)
+        is_new = told not in self._told
+        self._told.add(told)
+        return is_new
+
+    # --- collectives ------------------------------------------------------------------------------
+
+    def _collectives(
+        self, rank: str, comm: CheckedCommunicator, made: list[CheckedCall]
+    ) -> Iterator[FaultFound]:
+        calls = self._calls.get(comm.key)
+        if calls is None:
+            calls = self._calls[comm.key] = _Calls(comm)
+            origin = self._calls.get(comm.origin)
+            calls.is_compared = origin is None or origin.is_compared
+        if rank not in calls.counts:
+            return
+        for call in made:
+            if not calls.is_compared:
+                return
+            other = calls.add(rank, call)
+            if other is None or other[1] == call:
+                continue
+            fault = self._difference(calls.comm, *other, rank, call)
+            if fault is not None:
+                # what comes after another operation is of another number at each rank
+                calls.is_compared = other[1].operation == call.operation
+                yield fault
+        calls.forget()
+        yield from self._missing(calls)
+
+    def _difference(
+        self,
+        comm: CheckedCommunicator,
+        other: str,
+        theirs: CheckedCall,
+        rank: str,
+        mine: CheckedCall,
+    ) -> FaultFound | None:
+        kind = COLLECTIVE
+        if theirs.operation != mine.operation:
+            wrong = f"ranks make different collectives of {comm}"
+        elif theirs.root != mine.root:
+            wrong = f"the roots of a collective of {comm} differ"
+        elif theirs.kind and mine.kind and theirs.kind != mine.kind:
+            wrong = f"the types of a collective of {comm} differ"
+        elif None not in (theirs.size, mine.size) and theirs.size != mine.size:
+            wrong = f"the sizes of a collective of {comm} differ"
+        elif theirs.reduction and mine.reduction and theirs.reduction != mine.reduction:
+            wrong = f"the reductions of a collective of {comm} differ"
+        elif theirs.blocks != mine.blocks:
+            kind, wrong = BLOCKING, f"a {theirs.blocks} collective of {comm} meets another kind"
+        else:
+            return None
+        text = (
+            f"{wrong}: {self._names.rank(other)} is in {theirs}, {self._names.rank(rank)} in {mine}"
+        )
+        return FaultFound(kind, (other, rank), (str(theirs), str(mine)), text)
+
+    def _missing(self, calls: _Calls) -> Iterator[FaultFound]:
+        """Yield that ranks have ended of which others are in a call that they have not made."""
+        if not calls.is_compared or not calls.first:
+            return
+        for rank in self._ended.intersection(calls.counts):
+            place = calls.counts[rank] - calls.begun
+            if place < len(calls.first):
+                other, call = calls.first[place]
+                text = (
+                    f"{self._names.rank(rank)} has ended after {calls.counts[rank]} collectives of"
+                    f" {calls.comm}, {self._names.rank(other)} has made one more: {call}"
+                )
+                calls.is_compared = False
+                yield FaultFound(CALLS, (rank, other), (str(call),), text)
+                return
+
+    def stuck(self, name: str, where: str) -> FaultFound | None:
+        """Return the fault of a rank that waits for ever on a line, if it is in a send there.
+
+        The program may have left it to buffers that it goes on before its receive.
+        """
+        rank = self._ranks.get(name)
+        calls = () if rank is None else rank.calls.values()
+        call = next((one for one in calls if one.where == where and one.name in SYNCHRONOUS), None)
+        if call is None:
+            return None
+        text = (
+            f"{self._names.rank(name)} relies on buffers: it waits for ever in {call}, unless that"
+            " returns before the message is received"
+        )
+        return FaultFound(BUFFERING, (name,), (str(call),), text)
+
+    # --- messages ---------------------------------------------------------------------------------
+
+    def _messages(
+        self, name: str, rank: _Rank, row: Messages, *, is_sent: bool
+    ) -> Iterator[FaultFound]:
+        number, peer, tag, runs = row
+        comm = rank.communicators[number]
+        ends = (name, comm.peers[peer]) if is_sent else (comm.peers[peer], name)
+        stream = self._streams.setdefault((comm.key, *ends, tag), _Stream())
+        queue = stream.sent if is_sent else stream.received
+        queue.extend((rank.calls[call], count) for call, count in runs)
+        for send, receive in stream.pairs():
+            kind = _misfit(send, receive)
+            if kind:
+                what = "of another type than" if kind == TYPE else "longer than"
+                text = (
+                    f"a message on {comm} is {what} its receive: {self._names.rank(ends[0])} sends"
+                    f" it in {send}, {self._names.rank(ends[1])} receives it in {receive}"
+                )
+                yield FaultFound(kind, ends, (str(send), str(receive)), text)
+
+
+def _misfit(send: CheckedCall, receive: CheckedCall) -> str:
+    """Return how a message does not fit its receive, "" if it does.
+
+    >>> send = CheckedCall("Send", "a.py:1", kind="int64", size=32)
+    >>> _misfit(send, CheckedCall("Recv", "a.py:2", kind="float64", size=32))
+    'type'
+    >>> _misfit(send, CheckedCall("Recv", "a.py:2", kind="int64", size=8))
+    'length'
+    >>> _misfit(send, CheckedCall("Recv", "a.py:2", kind="int64", size=800))
+    ''
+    """
+    is_pickled = OBJECT in (send.kind, receive.kind)
+    if send.kind != receive.kind and (is_pickled or (send.kind and receive.kind and send.size)):
+        # whoever matches a message before it is received may know nothing of it
+        is_unknown = receive.size is None and not receive.kind
+        return "" if is_unknown else TYPE
+    too_long = None not in (send.size, receive.size) and send.size > receive.size  # type: ignore[operator]  # neither is None
+    return LENGTH if too_long else ""

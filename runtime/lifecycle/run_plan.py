@@ -1,0 +1,88 @@
+"""The plan of a run: the steps of a deployment plan, their dependencies, its ranks and paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from gcm.records import dataclass
+from runtime.deployment.planning.assembly import Level
+from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.deployment.planning.steps import Step, StepKind
+from runtime.topology import RankNames
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """A deployment plan reduced to the names of its steps and ranks.
+
+    `steps` maps each opening step to what has to be up before, `places` each front-end step to its
+    cluster, `ranks` each cluster that has some to its ranks, `paths` each step and `rank_paths`
+    each rank to where it stands in the tree that users see. `survivors` are the clusters
+    whose ranks go on when others are lost. `replicas` says which rank of COMM_WORLD each process is
+    a replica of, and is empty where every rank is one process. `names` name ranks in messages.
+    """
+
+    steps: Mapping[str, frozenset[str]]
+    start: str
+    places: Mapping[str, str]
+    ranks: Mapping[str, tuple[str, ...]]
+    paths: Mapping[str, str]
+    rank_paths: Mapping[str, str]
+    closing: tuple[str, ...] = ()
+    survivors: frozenset[str] = frozenset()
+    has_assembly: bool = False
+    replicas: Mapping[str, int] = field(default_factory=dict)
+    names: RankNames = field(default_factory=RankNames)
+
+    @property
+    def all_ranks_steps(self) -> frozenset[str]:
+        """Return the steps that start ranks."""
+        return frozenset(f"ranks:{cluster}" for cluster in self.ranks)
+
+
+def run_plan_of(plan: DeploymentPlan) -> RunPlan:
+    """Reduce a deployment plan to what the run needs of it."""
+    parts = list(plan.components().walk())
+    paths = {part.identifier: part.path for part in parts}
+    clusters = [cluster for cluster in plan.deployment.clusters() if cluster.ranks]
+    surviving = {one.name for one in plan.deployment.applications if one.goes_on}
+    return RunPlan(
+        steps={step.name: frozenset(step.depends_on) for step in plan.steps},
+        start=next(step.name for step in plan.steps if step.kind is StepKind.START),
+        places={
+            step.name: step.name.partition(":")[2]
+            for step in plan.steps
+            if step.kind is StepKind.FRONT_END
+        },
+        ranks={
+            cluster.identifier: tuple(f"{cluster.identifier}:{n}" for n in range(cluster.ranks))
+            for cluster in clusters
+        },
+        paths={step.name: _path(step, paths) for step in (*plan.steps, *plan.closing)},
+        rank_paths={part.identifier: part.path for part in parts if part.level is Level.WRAPPER},
+        closing=tuple(step.name for step in plan.closing),
+        survivors=frozenset(
+            cluster.identifier for cluster in clusters if cluster.application in surviving
+        ),
+        has_assembly=plan.deployment.assembly is not None,
+        replicas=replica_ranks(plan),
+        names=plan.deployment.rank_names(),
+    )
+
+
+def replica_ranks(plan: DeploymentPlan) -> dict[str, int]:
+    """Return the rank of COMM_WORLD of each process; nothing where every rank is one process."""
+    table = plan.deployment.replica_table
+    processes = () if table is None else plan.grid.identifiers()
+    return {str(one): table.replica_at(at).rank for at, one in enumerate(processes) if table}
+
+
+def _path(step: Step, paths: Mapping[str, str]) -> str:
+    """Return the component that a step is about, or a place of its own below the grid."""
+    about = step.name.partition(":")[2]
+    if about in ("grid", "") or step.kind in (StepKind.START, StepKind.ASSEMBLE, StepKind.TUNNELS):
+        return "/grid"
+    if about in paths:
+        return paths[about]
+    return f"/grid/{about}"

@@ -1,0 +1,262 @@
+"""Tells of the MPI calls of this rank where a run is checked.
+
+Each call of the program passes one function more, which keeps what has to fit the calls of other
+ranks. They are compared where reports of all ranks come together, in `runtime.checks`, so that
+nothing is sent between ranks for that, and ranks that wait for ever are told of all the same.
+Where nobody checks, this module is not loaded, and calls are as they are.
+"""
+
+from __future__ import annotations
+
+import _thread
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from mpi4py import MPI
+
+from runtime.checks.reports import NO_ROOT
+from runtime.collectives.operations import ROWS
+from runtime.mpi.checks.arguments import collective
+from runtime.mpi.checks.call_log import CallLog, handle_of
+from runtime.mpi.requests.requests import Prequest, Request
+from runtime.mpi.surface.checked_messages import SEVERAL, Messages, left_over
+from runtime.mpi.surface.communicator_classes import (
+    Cartcomm,
+    Comm,
+    Distgraphcomm,
+    Graphcomm,
+    Intercomm,
+    Intracomm,
+    Topocomm,
+)
+from runtime.mpi.surface.refusals import Win
+from runtime.mpi.values.substitute_type import SubstituteType
+
+if TYPE_CHECKING:
+    from runtime.membership.rank_link import RankLink
+
+_COMMS = (Comm, Intracomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Intercomm)
+
+_COPIES = dict.fromkeys(("Dup", "Dup_with_info", "Idup", "Idup_with_info", "Clone"), "Dup")
+"""The calls that make a copy, and what operation they are."""
+
+_MADE = {
+    one: one
+    for one in (
+        *("Split", "Split_type", "Create", "Create_cart", "Create_graph", "Create_dist_graph"),
+        *("Create_dist_graph_adjacent", "Sub", "Merge"),
+    )
+}
+_BY_GROUP = {"Create_group": 1, "Create_intercomm": 3}
+"""The calls that not all members make, and where their tag stands."""
+
+Call = Callable[..., Any]
+
+
+class _Inside(_thread._local):
+    """Whether this thread is in a call already: what that calls is none of the program's."""
+
+    call = False
+
+
+_inside = _Inside()
+_log: CallLog
+_messages: Messages
+_COMMUNICATOR = "a communicator"
+
+
+def check(link: RankLink) -> None:
+    """Check calls from now on."""
+    global _log, _messages  # noqa: PLW0603 - a process is one rank
+    _log = CallLog(link)
+    messages = _messages = Messages(_log, _inside)
+    for cls in _COMMS:
+        for name, operation in _operations():
+            _put(cls, name, _collective, operation)
+        for name in _BY_GROUP:
+            _put(cls, name, _by_group)
+        for name in ("Free", "Disconnect"):
+            _put(cls, name, _free)
+        for make, names in messages.of_communicators():
+            for name in names:
+                _put(cls, name, make)
+    for request in (Request, Prequest):
+        for make, names in messages.of_requests():
+            for name in names:
+                _put(request, name, make, is_static=name in SEVERAL)
+    for one in (Win, Datatype, Op):
+        for name in filter(_makes, dir(one)):
+            setattr(one, name, _made_handle(one, name))
+        free: Any = _freed_handle(one)
+        one.Free = free  # type: ignore[method-assign]
+    _log.start()
+
+
+def names() -> dict[str, object]:
+    """Return what stands in module `MPI` for datatypes and operations, whose `Free` is awaited."""
+    found: dict[str, object] = {"Datatype": Datatype, "Op": Op}
+    for name, one in vars(MPI).items():
+        if type(one) is MPI.Datatype:
+            found[name] = Datatype(one)
+    return found
+
+
+def ended(code: int) -> None:
+    """Tell the rest, once the program has ended."""
+    if code == 0:
+        for note in _log.notes.values():
+            _log.fault(*left_over(note), note.call)
+        for kind, call in _log.left():
+            _log.fault("freed", f"{kind} is never freed", call)
+    _log.flush(code)
+
+
+def _operations() -> Iterator[tuple[str, str]]:
+    for name in ROWS:
+        yield name, name
+        if name[0].isupper():
+            yield f"I{name[0].lower()}{name[1:]}", name
+            yield f"{name}_init", name
+    yield "barrier", "Barrier"
+    yield from (_COPIES | _MADE).items()
+
+
+def _put(
+    cls: type[Any], name: str, make: Callable[..., Call], *more: str, is_static: bool = False
+) -> None:
+    call = getattr(cls, name, None)
+    if call is not None and not hasattr(call, "checks"):
+        made: Any = make(call, name, *more)
+        made.checks = call
+        made.__name__, made.__doc__ = name, call.__doc__
+        setattr(cls, name, staticmethod(made) if is_static else made)
+
+
+# --- around calls: all have the name by which the look at stacks passes over them --------------
+
+
+def _collective(call: Call, name: str, operation: str) -> Call:
+    makes, is_copy = operation in _MADE or name in _COPIES, name in _COPIES
+    is_begun = name.endswith("_init") or name.lower() == f"i{operation.lower()}" or "Idup" in name
+
+    def observed_call(self: Any, *args: Any, **options: Any) -> Any:
+        if _inside.call:
+            return call(self, *args, **options)
+        _inside.call = True
+        details: Any = (NO_ROOT, "", None, "")
+        try:
+            known = _log.known(self)
+            if known is not None:
+                if not known.is_inter:
+                    details = collective(operation, args, options, known.rank, known.size)
+                _log.collective(known, _log.call(name, operation, *details))
+            result = call(self, *args, **options)
+            if makes:
+                made = result[0] if isinstance(result, tuple) else result
+                _log.made(made, self, is_copy=is_copy)
+                _owned(made, name)
+        finally:
+            _inside.call = False
+        if is_begun:
+            number = _log.call(name, operation, *details)
+            if isinstance(result, tuple):
+                return result[0], _messages.begun(result[1], name, number, None, _nothing)
+            return _messages.begun(result, name, number, None, _nothing)
+        return result
+
+    return observed_call
+
+
+def _by_group(call: Call, name: str) -> Call:
+    place = _BY_GROUP[name]
+
+    def observed_call(self: Any, *args: Any, **options: Any) -> Any:
+        if _inside.call:
+            return call(self, *args, **options)
+        _inside.call = True
+        try:
+            result = call(self, *args, **options)
+            _log.made_by_group(result, args[place] if len(args) > place else options.get("tag", 0))
+            _owned(result, name)
+            return result
+        finally:
+            _inside.call = False
+
+    return observed_call
+
+
+def _free(call: Call, _name: str) -> Call:
+    def observed_call(self: Any) -> Any:
+        handle = None if _inside.call or not self else handle_of(self)
+        result = call(self)
+        if handle is not None:
+            _log.freed(handle)
+            _log.released(_COMMUNICATOR, handle)
+        return result
+
+    return observed_call
+
+
+def _nothing() -> None:
+    """Keep nothing more of a collective that is begun: it is kept already."""
+
+
+def _owned(made: Any, name: str) -> None:
+    if isinstance(made, MPI.Comm) and made:
+        _log.owns(_COMMUNICATOR, handle_of(made), name)
+
+
+# --- windows, datatypes, operations ---------------------------------------------------------------
+
+
+class Datatype(MPI.Datatype, metaclass=SubstituteType):
+    """A datatype that the program has to free if it makes it."""
+
+    _stands_for = MPI.Datatype
+
+
+class Op(MPI.Op, metaclass=SubstituteType):
+    """An operation that the program has to free if it makes it."""
+
+    _stands_for = MPI.Op
+
+
+_HANDLES: dict[type[Any], tuple[str, type[Any]]] = {
+    Win: ("a window", MPI.Win),
+    Datatype: ("a datatype", MPI.Datatype),
+    Op: ("an operation", MPI.Op),
+}
+
+
+def _makes(name: str) -> bool:
+    is_kind = name.startswith(("Create_f90", "Create_keyval", "Create_errhandler"))
+    return name.startswith(("Create", "Allocate", "Dup")) and not is_kind
+
+
+def _made_handle(cls: type[Any], name: str) -> Any:
+    kind, _ = _HANDLES[cls]
+    call = getattr(cls, name)
+    is_of_class = hasattr(call, "__self__")
+
+    def observed_call(self: Any, *args: Any, **options: Any) -> Any:
+        inside_before, _inside.call = _inside.call, True
+        try:
+            made = call(*args, **options) if is_of_class else call(self, *args, **options)
+        finally:
+            _inside.call = inside_before
+        if not inside_before:
+            _log.owns(kind, made.handle, name)
+        return made
+
+    observed_call.__name__, observed_call.__doc__ = name, call.__doc__
+    return classmethod(observed_call) if is_of_class else observed_call
+
+
+def _freed_handle(cls: type[Any]) -> Call:
+    kind, native = _HANDLES[cls]
+
+    def observed_call(self: Any) -> Any:
+        _log.released(kind, self.handle)
+        return native.Free(self)
+
+    return observed_call

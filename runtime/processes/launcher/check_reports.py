@@ -1,0 +1,63 @@
+"""What ranks report of their calls where a run is checked, and the faults that follow."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from runtime.checks import FaultFound
+from runtime.machine.contracts import Facts
+from runtime.machine.deaths import UnreadableReport
+from runtime.topology import RankNames
+from runtime.views.facts import MACHINE
+from runtime.views.stream import FactStream
+
+TYPE_CHECKING = False  # what compares calls is imported where a run is checked
+if TYPE_CHECKING:
+    from runtime.checks.comparison import CallComparison
+
+MOST_FAULTS = 100
+"""So many faults are told."""
+
+_log = logging.getLogger(__name__)
+
+
+class CheckReports:
+    """Tells each fault once, as a fact and in the log. All methods are for the engine's thread."""
+
+    def __init__(self, facts: FactStream, names: RankNames) -> None:
+        self._facts = facts
+        self._names = names
+        self._compared: CallComparison | None = None
+        self._told = 0
+
+    def take(self, rank: str, plain: Facts) -> None:
+        """Take what a rank reports; raises UnreadableReport."""
+        from runtime.checks.comparison import CallComparison
+        from runtime.checks.reports import report_from
+
+        if self._compared is None:
+            self._compared = CallComparison(self._names)
+        try:
+            faults = self._compared.add(rank, report_from(plain))
+        except (KeyError, TypeError, ValueError, IndexError) as fault:
+            raise UnreadableReport(f"it is no report of calls: {fault!r}") from fault
+        self._tell(faults)
+
+    def stuck(self, calls: Iterable[tuple[str, str]]) -> bool:
+        """Tell which ranks wait for ever in sends that rely on buffers; return whether any do.
+
+        `calls` are ranks with the lines where they wait.
+        """
+        if self._compared is None:
+            return False
+        found = [self._compared.stuck(rank, where.partition(" in ")[0]) for rank, where in calls]
+        faults = [one for one in found if one is not None]
+        self._tell(faults)
+        return bool(faults)
+
+    def _tell(self, faults: Sequence[FaultFound]) -> None:
+        for one in faults[: MOST_FAULTS - self._told]:
+            self._told += 1
+            self._facts.tell(MACHINE, one)
+            _log.warning("a fault of the program (%s): %s", one.kind, one.text)

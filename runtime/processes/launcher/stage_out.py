@@ -1,0 +1,154 @@
+"""The results of all clusters of a run: fetched while it runs, and however it ends."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.deployment.planning.steps import Step
+from runtime.errors import GridError
+from runtime.launchers.errors import LaunchError
+from runtime.launchers.local import LocalLauncher
+from runtime.lifecycle.events import StepFailed, StepUp
+from runtime.lifecycle.outcome import KeptFolder, Results
+from runtime.processes.launcher.openings import Post
+from runtime.processes.launcher.place import ClusterPlace
+from runtime.processes.launcher.task_group import TaskGroup
+
+if TYPE_CHECKING:
+    from runtime.results.collecting import Fetcher
+    from runtime.results.kept_note import KeptNote
+    from runtime.results.result_folders import ResultFolder
+
+
+class StageOut:
+    """The stage-out of a run: the engine's thread owns it, transfers run in the task group."""
+
+    def __init__(
+        self,
+        plan: DeploymentPlan,
+        places: Mapping[str, ClusterPlace],
+        local: LocalLauncher,
+        tasks: TaskGroup,
+        post: Post,
+    ) -> None:
+        self._steps = plan.closing
+        self._deployment = plan.deployment
+        self._places = places
+        self._local = local
+        self._tasks = tasks
+        self._post = post
+        self._given_up = threading.Event()
+        self._fetchers: dict[str, Fetcher] = {}
+        self._noted: dict[str, list[KeptFolder]] = {}
+        self._notes: dict[str, KeptNote] = {}
+
+    def go(self) -> None:
+        """Begin: from now on there may be results."""
+        if not self._steps:
+            return
+        # Only who brings results home waits for these.
+        from runtime.results.collecting import Fetcher, warn
+        from runtime.results.instructions import Instructions
+        from runtime.results.result_placement import ResultPlacement
+
+        instructions = Instructions.of(self._deployment)
+        placement = ResultPlacement(time.time(), warn)
+        for step in self._steps:
+            home = os.path.expanduser(step.folder)
+            moves = tuple(
+                replace(one, destination=os.path.expanduser(one.destination)) for one in step.files
+            )
+            try:
+                folder = self._folder(step, [one.destination for one in moves])
+            except (LaunchError, OSError) as fault:  # the way there broke, which ends the run
+                warn(f"{step.place}: {fault}")
+                continue
+            self._fetchers[step.name] = fetcher = Fetcher(
+                folder,
+                home,
+                moves,
+                placement,
+                self._make_room,
+                self._given_up.is_set,
+                instructions,
+            )
+            if any(move.every for move in moves):
+                self._tasks.do(f"fetching from {step.place}", fetcher.repeat)
+            if not folder.is_at_home:
+                self._noted.setdefault(home, []).append(folder.kept(home))
+        self._note()
+
+    def _folder(self, step: Step, targets: list[str]) -> ResultFolder:
+        from runtime.results.result_folders import FolderAtPlace, FolderHere
+
+        place = self._places[step.name.partition(":")[2]]
+        if place.work or not place.cluster.is_local:
+            return FolderAtPlace(place)
+        owner = next(one.cluster for one in self._places.values() if one.folder == place.folder)
+        return FolderHere(place.cluster, owner, place.folder, targets)
+
+    def _note(self) -> None:
+        """Leave word of where results may be, and point to what earlier runs left."""
+        from runtime.results.collecting import warn
+        from runtime.results.kept_note import KeptNote, notes_in
+
+        for home, kept in self._noted.items():
+            for path in notes_in(home):
+                warn(f"an earlier run left results elsewhere, or was killed: see {path}")
+            self._notes[home] = KeptNote(home)
+            self._notes[home].write(kept)
+
+    def _make_room(self, parent: str) -> str:
+        """Make a folder for what is not whole yet, near to where it belongs."""
+        return self._local.make_folder(parent, name=".gcm-")
+
+    def fetch(self, step: Step) -> None:
+        """Bring home what a cluster made, and tell when that is done."""
+        self._settle(step, is_wanted=True)
+
+    def discard(self, step: Step) -> None:
+        """Let go of what a cluster made, since the same comes from another one."""
+        self._settle(step, is_wanted=False)
+
+    def _settle(self, step: Step, *, is_wanted: bool) -> None:
+        fetcher = self._fetchers.get(step.name)
+        if fetcher is None:
+            self._discard(self._places[step.name.partition(":")[2]])
+            self._post(StepUp(step.name))
+            return
+        settle = fetcher.finish if is_wanted else fetcher.discard
+
+        def finish() -> None:
+            settle()
+            self._post(StepUp(step.name))
+
+        def failed(fault: GridError) -> None:
+            why = str(fault)
+            self._post(StepFailed(step.name, why) if is_wanted else StepUp(step.name))
+
+        self._tasks.do(step.name, finish, failed)
+
+    def _discard(self, place: ClusterPlace) -> None:
+        """Remove a work folder in which no rank has ever run."""
+        if place.work:
+            place.launcher.remove_folder(place.work)
+
+    def give_up(self) -> None:
+        """Let everything that is being fetched stay where it is."""
+        self._given_up.set()
+        for fetcher in self._fetchers.values():
+            fetcher.end()
+
+    def results(self) -> tuple[Results, ...]:
+        """Return what came home, and what did not, of each cluster; of that a note stays."""
+        results = tuple(fetcher.results for fetcher in self._fetchers.values())
+        kept = {one.kept.where for one in results if one.kept is not None}
+        for home, note in self._notes.items():
+            note.write([one for one in self._noted[home] if one.where in kept])
+        return results

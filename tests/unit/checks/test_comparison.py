@@ -1,0 +1,124 @@
+"""Calls of several ranks are compared by their order, whichever rank reports first."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import pytest
+
+from runtime.checks.comparison import CallComparison
+from runtime.checks.reports import report_from
+
+RANKS = ["0:0:0", "0:0:1", "0:0:2"]
+WORLD = ["world", "MPI_COMM_WORLD", "", RANKS, RANKS]
+
+
+def bcast(root: int = 0, kind: str = "float64", size: int = 8, line: int = 1) -> list[Any]:
+    return ["Bcast", f"a.py:{line}", "Bcast", root, kind, size, ""]
+
+
+def barrier(name: str = "Barrier", line: int = 1) -> list[Any]:
+    return [name, f"a.py:{line}", "Barrier", -1, "", None, ""]
+
+
+def report(*calls: list[Any], comm: list[Any] | None = None, code: int | None = None) -> Any:
+    numbered = dict(enumerate(calls))
+    packed = array("I", numbered).tobytes()
+    return report_from(
+        {"communicators": {1: comm or WORLD}, "calls": numbered, "collectives": [[1, packed]]}
+        | ({} if code is None else {"code": code})
+    )
+
+
+def kinds(*reports: tuple[int, Any]) -> list[str]:
+    compared = CallComparison()
+    return [one.kind for rank, told in reports for one in compared.add(RANKS[rank], told)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        barrier(),
+        bcast(root=1),
+        bcast(kind="int64"),
+        bcast(size=16),
+        ["Bcast", "a.py:1", "Bcast", 0, "float64", 8, "SUM"],
+    ],
+    ids=["operation", "root", "type", "size", "reduction"],
+)
+def test_a_call_that_does_not_fit_the_first_one_is_a_fault(other: list[Any]) -> None:
+    first = ["Bcast", "a.py:1", "Bcast", 0, "float64", 8, "MAX"]
+    assert kinds((0, report(first)), (1, report(other))) == ["collective"]
+
+
+def test_what_is_not_known_of_a_call_fits() -> None:
+    unknown = ["Bcast", "a.py:2", "Bcast", 0, "", None, ""]
+    assert not kinds((0, report(bcast())), (1, report(unknown)))
+
+
+def test_a_call_that_blocks_meets_none_that_does_not() -> None:
+    assert kinds((0, report(barrier())), (1, report(barrier("Ibarrier")))) == ["blocking"]
+
+
+def test_a_fault_on_the_same_lines_is_told_once() -> None:
+    loop = [bcast(), bcast(), bcast()]
+    other = [bcast(root=1)] * 3
+    assert kinds((0, report(*loop)), (1, report(*other)), (2, report(*other))) == ["collective"]
+
+
+def test_nothing_is_told_of_what_follows_another_operation() -> None:
+    assert kinds((0, report(barrier(), bcast())), (1, report(bcast(), barrier()))) == ["collective"]
+
+
+def test_a_rank_that_ends_before_a_call_of_another_misses_it() -> None:
+    assert kinds((0, report(barrier(), code=0)), (1, report(barrier(), barrier()))) == ["calls"]
+    assert kinds((1, report(barrier(), barrier())), (0, report(barrier(), code=0))) == ["calls"]
+
+
+def test_a_rank_that_fails_misses_nothing() -> None:
+    assert not kinds((0, report(barrier(), code=1)), (1, report(barrier(), barrier())))
+
+
+def test_a_communicator_of_one_that_is_out_of_step_is_not_compared() -> None:
+    child = ["child", "", "world", RANKS, RANKS]
+    compared = CallComparison()
+    compared.add(RANKS[0], report(barrier()))
+    assert compared.add(RANKS[1], report(bcast()))
+    assert not compared.add(RANKS[0], report(barrier(), comm=child))
+    assert not compared.add(RANKS[1], report(bcast(), comm=child))
+
+
+def messages(way: str, peer: int, kind: str, size: int | None, count: int) -> Any:
+    return report_from(
+        {
+            "communicators": {1: WORLD},
+            "calls": {1: [way, f"{way}.py:1", "", -1, kind, size, ""]},
+            way: [[1, peer, 7, [[1, count]]]],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "found"),
+    [
+        ("float64", 32, []),
+        ("float64", 99, []),
+        ("", 32, []),
+        ("int64", 32, ["type"]),
+        ("object", None, ["type"]),
+        ("float64", 8, ["length"]),
+    ],
+)
+def test_a_message_is_compared_with_the_receive_of_its_number(
+    kind: str, size: int | None, found: list[str]
+) -> None:
+    sent, received = messages("sends", 1, "float64", 32, 3), messages("receives", 0, kind, size, 2)
+    assert kinds((0, sent), (1, received)) == found
+    assert kinds((1, received), (1, received), (0, sent)) == found
+
+
+@pytest.mark.parametrize("plain", [{"calls": {1: ["Barrier"]}}, {"collectives": [[1, b"abc"]]}])
+def test_what_is_no_report_is_refused(plain: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        report_from(plain)
