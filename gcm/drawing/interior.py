@@ -35,7 +35,7 @@ def lay_out(
 ) -> Interior:
     """Return the inside of `box`, given its visible ports and its already sized children."""
     made = plan(box, ports, children)
-    tracks = [tracks_of(made.board, strands) for strands in made.board.channels]
+    tracks = [tracks_of(made.graph, edges) for edges in made.graph.channels]
     left, right = _label_zone(ports, on_left=True), _label_zone(ports, on_left=False)
     widths = made.column_widths()
     spots, block = grid(
@@ -49,7 +49,7 @@ def lay_out(
         least_width=max(least_width, left + block.width + right + 2 * metrics.CHANNEL_MARGIN),
     )
     # Without wires, the ports' names and the loose children stand side by side.
-    block_top = made.height + 2 * metrics.BOX_MARGIN if made.board.routes and made.loose else 0
+    block_top = made.height + 2 * metrics.BOX_MARGIN if made.graph.routes and made.loose else 0
     block_left = (left + across.width - right - block.width) // 2
     at = _wired_corners(made, across)
     at.update(
@@ -67,7 +67,7 @@ def _wired_corners(made: CompositeLayout, across: Across) -> dict[str, Point]:
     corner = {}
     for item, (child, cell) in enumerate(zip(made.wired, made.cells, strict=True)):
         x = across.columns[cell.column] - child.width // 2
-        corner[child.box.name] = Point(x, made.board.items[item].top)
+        corner[child.box.name] = Point(x, made.graph.items[item].top)
     return corner
 
 
@@ -86,7 +86,7 @@ def _label_zone(ports: Sequence[ScenePort], *, on_left: bool) -> int:
 
 
 def _border_port(port: ScenePort, made: CompositeLayout, width: int) -> PlacedPort:
-    y = made.board.y(made.border[port.name]) + metrics.PADDING
+    y = made.graph.y(made.border[port.name]) + metrics.PADDING
     at = Point(0 if port.on_left else width, y)
     return PlacedPort(port, at, shortened(port.caption, metrics.LABEL_SIZE), two_faced=True)
 
@@ -117,12 +117,12 @@ def _wires(
                 simplified(
                     [
                         end(*route.link.client),
-                        *map(_down, corners(route, made.board, tracks, across.tracks)),
+                        *map(_down, corners(route, made.graph, tracks, across.tracks)),
                         end(*route.link.server),
                     ]
                 ),
             )
-            for route in made.board.routes
+            for route in made.graph.routes
         ]
     )
     short = [link for link in made.links if is_shortcut(link, made.meanings)]

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from gcm.drawing import metrics
 from gcm.drawing.geometry import PlacedBox
 from gcm.drawing.layered.alignment import align
-from gcm.drawing.layered.board import Board, End, Item, Pin, connect
 from gcm.drawing.layered.columns import Cell, Size, arrange
 from gcm.drawing.layered.crossings import crossings
+from gcm.drawing.layered.layer_graph import End, Item, LayerGraph, Pin, connect
 from gcm.drawing.layered.layering import layerings
 from gcm.drawing.layered.ordering import order
 from gcm.drawing.layered.sifting import improve
@@ -19,22 +19,22 @@ from gcm.drawing.scene import THIS, Box, PortFinder, SceneLink, ScenePort
 from gcm.records import dataclass
 
 TRIED = 2_000
-"""The items of all boards together after which no other board is tried."""
+"""The items of all graphs together after which no other graph is tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompositeLayout:
-    """The columns of a composite: item n of the board is the n-th wired child.
+    """The columns of a composite: item n of the graph is the n-th wired child.
 
     `loose` are the children that no link touches, `border` are the pins of the composite's own
     ports by their names, `meanings` the ports that the ends of the links mean. `links` are all that
-    are visible; those that only run along the border are not on the board.
+    are visible; those that only run along the border are not on the graph.
     """
 
     wired: tuple[PlacedBox, ...]
     loose: tuple[PlacedBox, ...]
     cells: tuple[Cell, ...]
-    board: Board
+    graph: LayerGraph
     links: tuple[SceneLink, ...]
     border: dict[str, Pin]
     meanings: dict[tuple[str, str], ScenePort]
@@ -42,17 +42,17 @@ class CompositeLayout:
 
     def column_widths(self) -> list[int]:
         """Return the width of each inner column."""
-        widths = [0] * (len(self.board.columns) - 2)
+        widths = [0] * (len(self.graph.columns) - 2)
         for child, cell in zip(self.wired, self.cells, strict=True):
             widths[cell.column] = max(widths[cell.column], child.width)
         return widths
 
 
 class _Try(NamedTuple):
-    """Cells for the children, and the board and the pins of the border made of them."""
+    """Cells for the children, and the graph and the pins of the border made of them."""
 
     cells: tuple[Cell, ...]
-    board: Board
+    graph: LayerGraph
     border: dict[str, Pin]
 
 
@@ -71,46 +71,46 @@ def plan(box: Box, ports: Sequence[ScenePort], children: Sequence[PlacedBox]) ->
     best: tuple[int, _Try] | None = None
     tried = 0
     for cells, price in _arrangements(wired, links):
-        made = _board(wired, cells, ports, routed, meanings)
-        order(made.board)
-        found = crossings(made.board) + price
+        made = _graph(wired, cells, ports, routed, meanings)
+        order(made.graph)
+        found = crossings(made.graph) + price
         if best is None or found < best[0]:
             best = found, made
-        tried += len(made.board.items)
+        tried += len(made.graph.items)
         if not found or tried > TRIED:
             break
     assert best is not None, "there is always one arrangement"
-    cells, board, border = best[1]
-    improve(board)
+    cells, graph, border = best[1]
+    improve(graph)
     return CompositeLayout(
         wired,
         tuple(child for child in children if child.box.name not in names),
         cells,
-        board,
+        graph,
         tuple(links),
         border,
         meanings,
-        align(board),
+        align(graph),
     )
 
 
-def _board(
+def _graph(
     wired: Sequence[PlacedBox],
     cells: tuple[Cell, ...],
     ports: Sequence[ScenePort],
     links: Sequence[SceneLink],
     meanings: dict[tuple[str, str], ScenePort],
 ) -> _Try:
-    """Return a board with the children in these cells, and with the links."""
-    board = Board()
-    board.columns = [[] for _ in range(max((cell.column + 1 for cell in cells), default=0) + 2)]
+    """Return a graph with the children in these cells, and with the links."""
+    graph = LayerGraph()
+    graph.columns = [[] for _ in range(max((cell.column + 1 for cell in cells), default=0) + 2)]
     for child, cell in zip(wired, cells, strict=True):
-        board.columns[cell.column + 1].append(len(board.items))
+        graph.columns[cell.column + 1].append(len(graph.items))
         weight = max(1, child.height // metrics.HEIGHT_PER_WEIGHT)
-        board.items.append(Item(child.height, metrics.BOX_MARGIN, weight, cell.band))
-    border = _add_border(board, ports)
-    connect(board, links, _ends(meanings, wired, cells, board, border))
-    return _Try(cells, board, border)
+        graph.items.append(Item(child.height, metrics.BOX_MARGIN, weight, cell.band))
+    border = _add_border(graph, ports)
+    connect(graph, links, _ends(meanings, wired, cells, graph, border))
+    return _Try(cells, graph, border)
 
 
 def _meanings(
@@ -167,15 +167,15 @@ def _arrangements(
             return
 
 
-def _add_border(board: Board, ports: Sequence[ScenePort]) -> dict[str, Pin]:
+def _add_border(graph: LayerGraph, ports: Sequence[ScenePort]) -> dict[str, Pin]:
     """Add the composite's own ports as items of the first and the last column."""
     pins = {}
-    bands = [item.band for item in board.items] or [0.0]
+    bands = [item.band for item in graph.items] or [0.0]
     for port in ports:
-        pins[port.name] = Pin(len(board.items), metrics.LABEL_ROOM)
-        board.columns[0 if port.on_left else -1].append(len(board.items))
+        pins[port.name] = Pin(len(graph.items), metrics.LABEL_ROOM)
+        graph.columns[0 if port.on_left else -1].append(len(graph.items))
         band = min(bands) if port.on_left else max(bands)
-        board.items.append(Item(metrics.BORDER_ROW, 0, 1, band))
+        graph.items.append(Item(metrics.BORDER_ROW, 0, 1, band))
     return pins
 
 
@@ -183,11 +183,11 @@ def _ends(
     meanings: dict[tuple[str, str], ScenePort],
     wired: Sequence[PlacedBox],
     cells: Sequence[Cell],
-    board: Board,
+    graph: LayerGraph,
     border: dict[str, Pin],
 ) -> dict[tuple[str, str], End]:
     pins: dict[tuple[str, str], tuple[Pin, int]] = {
-        (THIS, name): (pin, 0 if pin.item in board.columns[0] else len(board.columns) - 1)
+        (THIS, name): (pin, 0 if pin.item in graph.columns[0] else len(graph.columns) - 1)
         for name, pin in border.items()
     }
     for item, (child, cell) in enumerate(zip(wired, cells, strict=True)):

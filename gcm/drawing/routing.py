@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gcm.drawing.layered.board import Board, DrawnRoute, Strand
 from gcm.drawing.layered.crossings import Span, crossed, spans_of
+from gcm.drawing.layered.layer_graph import DrawnRoute, Edge, LayerGraph
 
 CLEARANCE = 8
 """How far two wires on the same track stay apart."""
@@ -22,9 +22,9 @@ class Point(NamedTuple):
     y: int
 
 
-def tracks_of(board: Board, strands: Iterable[Strand]) -> dict[int, int]:
+def tracks_of(graph: LayerGraph, edges: Iterable[Edge]) -> dict[int, int]:
     """Return the track, counted from the left, of each net that moves up or down in a channel."""
-    moving = [span for span in spans_of(board, strands) if span.top < span.bottom]
+    moving = [span for span in spans_of(graph, edges) if span.top < span.bottom]
     # A wire that turns back hugs the side that it comes from.
     sides = (
         [span for span in moving if not span.right],
@@ -36,7 +36,7 @@ def tracks_of(board: Board, strands: Iterable[Strand]) -> dict[int, int]:
 
 def corners(
     route: DrawnRoute,
-    board: Board,
+    graph: LayerGraph,
     tracks: Sequence[Mapping[int, int]],
     track_x: Sequence[Sequence[int]],
 ) -> list[Point]:
@@ -46,7 +46,7 @@ def corners(
         track = tracks[channel].get(route.net)
         if track is not None:
             x = track_x[channel][track]
-            points += [Point(x, board.y(here)), Point(x, board.y(there))]
+            points += [Point(x, graph.y(here)), Point(x, graph.y(there))]
     return points
 
 

@@ -21,8 +21,8 @@ from runtime.launchers.fetching import Stalled
 from runtime.lifecycle.outcome import KeptFolder, Results
 from runtime.results.incoming import IncomingFiles
 from runtime.results.instructions import Instructions
-from runtime.results.landing import ResultPlacement, are_equal, remove
 from runtime.results.result_folders import FolderGone, ResultFolder
+from runtime.results.result_placement import ResultPlacement, are_equal, remove
 from runtime.results.retries import Retries
 from runtime.results.selection import ArrivingFile, Selection, select
 from runtime.shown_text import LONGEST_CELL, shown, shown_lines
@@ -55,7 +55,7 @@ class Fetcher:
     folder: ResultFolder
     home: str
     moves: tuple[FileMove, ...]
-    landing: ResultPlacement
+    placement: ResultPlacement
     make_room: Callable[[str], str]
     given_up: Callable[[], bool]
     instructions: Instructions = Instructions()
@@ -263,19 +263,19 @@ class Fetcher:
             os.chmod(mine, os.stat(mine).st_mode & 0o666)
         place = self._judged(one, self.instructions.place, mine)
         if place == one.target:
-            self.landing.put(mine, place, self._owner)
+            self.placement.put(mine, place, self._owner)
         elif not os.path.islink(one.target) and are_equal(mine, one.target):
             remove(mine)  # it was only touched
         else:
-            self._held[one.target] = self.landing.put(mine, place, self._owner)
+            self._held[one.target] = self.placement.put(mine, place, self._owner)
 
     def _make_folder(self, one: ArrivingFile) -> None:
         place = self._judged(one, self.instructions.folder)
-        self.landing.make_folder(place, self._owner)
+        self.placement.make_folder(place, self._owner)
 
     def _link(self, one: ArrivingFile) -> None:
         place = self._judged(one, self.instructions.link, one.leads_to)
-        where = self.landing.link(one.leads_to, place, self._owner)
+        where = self.placement.link(one.leads_to, place, self._owner)
         if place != one.target:
             self._held[one.target] = where
 

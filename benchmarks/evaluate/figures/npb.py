@@ -87,7 +87,7 @@ FIGURES = (
             Claim("spread ≤ 1.0 × concentrate", "spread", 1.0, "concentrate"),
             Claim("many ports ≤ 1.0 × one port, both spread", "spread", 1.0, "spread, one port"),
         ),
-        java_grande, across="ranks", seconds=240,
+        java_grande, across="ranks", seconds=420,
         remark="Spread is over two clusters of a site. All of them share one memory here. One "
         "port is that of each cluster's front-end.",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gcm.drawing.layered.board import Board
+from gcm.drawing.layered.layer_graph import LayerGraph
 from gcm.drawing.layered.ordering import EFFORT, separation, wishes
 
 SWEEPS = 5
@@ -12,44 +12,46 @@ INERTIA = 0.5
 """How much an item that nothing pulls wants to stay, compared to one that is pulled."""
 
 
-def align(board: Board) -> int:
+def align(graph: LayerGraph) -> int:
     """Place all items, keeping each column's order; return the height of it all, from zero on.
 
     The columns come stacked and centred. No item is pulled out of the heights that they take up
     now: a straight wire is not worth a picture twice as tall.
     """
-    window = _window(board)
-    numbers = range(len(board.columns))
-    for sweep in range(SWEEPS if len(board.items) * SWEEPS <= EFFORT else 1):
+    window = _window(graph)
+    numbers = range(len(graph.columns))
+    for sweep in range(SWEEPS if len(graph.items) * SWEEPS <= EFFORT else 1):
         rightward = sweep % 2 == 1
         for number in numbers if rightward else reversed(numbers):
-            _align_column(board, number, window, rightward=rightward)
-    highest, lowest = _window(board)
-    for item in board.items:
+            _align_column(graph, number, window, rightward=rightward)
+    highest, lowest = _window(graph)
+    for item in graph.items:
         item.top -= highest
     return lowest - highest
 
 
-def _window(board: Board) -> tuple[int, int]:
+def _window(graph: LayerGraph) -> tuple[int, int]:
     """Return the least and the greatest height that any item reaches."""
-    highest = min((item.top for item in board.items), default=0)
-    return highest, max((item.top + item.height for item in board.items), default=0)
+    highest = min((item.top for item in graph.items), default=0)
+    return highest, max((item.top + item.height for item in graph.items), default=0)
 
 
-def _align_column(board: Board, number: int, window: tuple[int, int], *, rightward: bool) -> None:
+def _align_column(
+    graph: LayerGraph, number: int, window: tuple[int, int], *, rightward: bool
+) -> None:
     """Move a column's items towards what they are connected to on one side."""
     channel = number - 1 if rightward else number
-    if not 0 <= channel < len(board.channels):
+    if not 0 <= channel < len(graph.channels):
         return
     wanted: dict[int, list[int]] = {}
-    for pin, height in wishes(board.channels[channel], board, of_right=rightward):
+    for pin, height in wishes(graph.channels[channel], graph, of_right=rightward):
         wanted.setdefault(pin.item, []).append(height - pin.offset)
-    column = board.columns[number]
+    column = graph.columns[number]
     shift = 0
     shifts, desired, weights = [], [], []
     for position, number_of_item in enumerate(column):
-        item = board.items[number_of_item]
-        shift += separation(board, column[position - 1], number_of_item) if position else 0
+        item = graph.items[number_of_item]
+        shift += separation(graph, column[position - 1], number_of_item) if position else 0
         choices = sorted(wanted.get(number_of_item, ()))
         top = choices[(len(choices) - 1) // 2] if choices else item.top
         top = max(window[0], min(top, window[1] - item.height))
@@ -57,7 +59,7 @@ def _align_column(board: Board, number: int, window: tuple[int, int], *, rightwa
         desired.append(top - shift)
         weights.append(item.weight if choices else INERTIA * item.weight)
     for number_of_item, level, down in zip(column, monotone(desired, weights), shifts, strict=True):
-        board.items[number_of_item].top = level + down
+        graph.items[number_of_item].top = level + down
 
 
 def monotone(values: Sequence[int], weights: Sequence[float]) -> list[int]:

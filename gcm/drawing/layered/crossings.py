@@ -1,4 +1,4 @@
-"""Counts where wires cross in the channels of a board, before they have their places."""
+"""Counts where wires cross in the channels of a graph, before they have their places."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gcm.drawing.layered.board import Board, Pin, Strand
+from gcm.drawing.layered.layer_graph import Edge, LayerGraph, Pin
 
 
 class Span(NamedTuple):
@@ -19,9 +19,9 @@ class Span(NamedTuple):
     right: tuple[int, ...]
 
 
-def spans_of(board: Board, strands: Iterable[Strand]) -> list[Span]:
-    """Return the span of each strand with the present heights."""
-    return [_span(board, strand) for strand in strands]
+def spans_of(graph: LayerGraph, edges: Iterable[Edge]) -> list[Span]:
+    """Return the span of each edge with the present heights."""
+    return [_span(graph, edge) for edge in edges]
 
 
 def crossed(first: Span, second: Span) -> int:
@@ -31,14 +31,14 @@ def crossed(first: Span, second: Span) -> int:
     )
 
 
-def crossings(board: Board, channels: Iterable[int] | None = None) -> int:
-    """Count the crossings in some channels of a board, in all of them unless told.
+def crossings(graph: LayerGraph, channels: Iterable[int] | None = None) -> int:
+    """Count the crossings in some channels of a graph, in all of them unless told.
 
     Each two nets count with the better order of their two tracks: that nearly always is the one
     that they get.
     """
-    numbers = range(len(board.channels)) if channels is None else channels
-    return sum(_in_channel(spans_of(board, board.channels[number])) for number in numbers)
+    numbers = range(len(graph.channels)) if channels is None else channels
+    return sum(_in_channel(spans_of(graph, graph.channels[number])) for number in numbers)
 
 
 def _in_channel(spans: list[Span]) -> int:
@@ -54,14 +54,14 @@ def _in_channel(spans: list[Span]) -> int:
     return total
 
 
-def _span(board: Board, strand: Strand) -> Span:
-    left, right = _heights(board, strand.left), _heights(board, strand.right)
+def _span(graph: LayerGraph, edge: Edge) -> Span:
+    left, right = _heights(graph, edge.left), _heights(graph, edge.right)
     both = (*left, *right)
-    return Span(strand.net, min(both), max(both), left, right)
+    return Span(edge.net, min(both), max(both), left, right)
 
 
-def _heights(board: Board, pins: Sequence[Pin]) -> tuple[int, ...]:
-    items = board.items
+def _heights(graph: LayerGraph, pins: Sequence[Pin]) -> tuple[int, ...]:
+    items = graph.items
     if len(pins) == 1:
         return (items[pins[0].item].top + pins[0].offset,)
     return tuple(sorted(items[item].top + offset for item, offset in pins))

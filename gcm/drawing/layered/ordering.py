@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
-from gcm.drawing.layered.board import Board, Pin, Strand
 from gcm.drawing.layered.crossings import crossings
+from gcm.drawing.layered.layer_graph import Edge, LayerGraph, Pin
 
 SWEEPS = 4
 SHUFFLES = 5
@@ -19,37 +19,37 @@ BUS = 3
 """The pins on one side of a channel that make a net a bus."""
 
 
-def order(board: Board) -> None:
-    """Reorder the board's columns, and stack them by that order; bands stay one above another.
+def order(graph: LayerGraph) -> None:
+    """Reorder the graph's columns, and stack them by that order; bands stay one above another.
 
     Several first orders are improved, by barycentres and by exchanging neighbours, and the one
     with the fewest crossings is kept.
     """
     best: list[list[int]] = []
     fewest = -1
-    sweeps = SWEEPS if SWEEPS * len(board.items) <= EFFORT else 1
-    for start in _first_orders(board)[: 1 if sweeps == 1 else None]:
-        for column in board.columns:
-            column.sort(key=lambda item: (board.items[item].band, start[item]))
-            stack(board, column)
+    sweeps = SWEEPS if SWEEPS * len(graph.items) <= EFFORT else 1
+    for start in _first_orders(graph)[: 1 if sweeps == 1 else None]:
+        for column in graph.columns:
+            column.sort(key=lambda item: (graph.items[item].band, start[item]))
+            stack(graph, column)
         for sweep in range(sweeps):
-            found = crossings(board)
+            found = crossings(graph)
             if fewest < 0 or found < fewest:
-                best, fewest = _snapshot(board), found
+                best, fewest = _snapshot(graph), found
             if not fewest:
                 break
             rightward = sweep % 2 == 0
-            numbers = range(len(board.columns))
+            numbers = range(len(graph.columns))
             for number in numbers if rightward else reversed(numbers):
-                _reorder(board, number, rightward=rightward)
+                _reorder(graph, number, rightward=rightward)
             if sweeps > 1:
-                _exchange(board)
-    for column, kept in zip(board.columns, best, strict=True):
+                _exchange(graph)
+    for column, kept in zip(graph.columns, best, strict=True):
         column[:] = kept
-        stack(board, column)
+        stack(graph, column)
 
 
-def _first_orders(board: Board) -> list[dict[int, int]]:
+def _first_orders(graph: LayerGraph) -> list[dict[int, int]]:
     """Return the orders to begin with, as a key for each item.
 
     That of the document, those in which a walk along the wires meets the items, from either side,
@@ -58,13 +58,13 @@ def _first_orders(board: Board) -> list[dict[int, int]]:
     met = []
     for backwards in (False, True):
         onward: dict[int, dict[int, None]] = {}
-        for strands in board.channels:
-            for strand in strands:
-                pair = (strand.right, strand.left) if backwards else (strand.left, strand.right)
+        for edges in graph.channels:
+            for edge in edges:
+                pair = (edge.right, edge.left) if backwards else (edge.left, edge.right)
                 for near in pair[0]:
                     onward.setdefault(near.item, {}).update((far.item, None) for far in pair[1])
-        met.append(_walk(board, onward, backwards=backwards))
-    given = {item: item for column in board.columns for item in column}
+        met.append(_walk(graph, onward, backwards=backwards))
+    given = {item: item for column in graph.columns for item in column}
     others = [
         {item: place for place, item in enumerate(shuffled(list(given), seed))}
         for seed in range(SHUFFLES)
@@ -72,10 +72,12 @@ def _first_orders(board: Board) -> list[dict[int, int]]:
     return [given, *met, *others]
 
 
-def _walk(board: Board, onward: Mapping[int, Iterable[int]], *, backwards: bool) -> dict[int, int]:
+def _walk(
+    graph: LayerGraph, onward: Mapping[int, Iterable[int]], *, backwards: bool
+) -> dict[int, int]:
     """Return when a depth-first walk meets each item."""
     met: dict[int, int] = {}
-    columns = reversed(board.columns) if backwards else board.columns
+    columns = reversed(graph.columns) if backwards else graph.columns
     for start in chain.from_iterable(columns):
         waiting = [start]
         while waiting:
@@ -86,32 +88,32 @@ def _walk(board: Board, onward: Mapping[int, Iterable[int]], *, backwards: bool)
     return met
 
 
-def _exchange(board: Board) -> None:
+def _exchange(graph: LayerGraph) -> None:
     """Exchange neighbours for as long as that saves crossings."""
-    for number, column in enumerate(board.columns):
-        sides = [_heights(board, number, of_right=of_right) for of_right in (True, False)]
+    for number, column in enumerate(graph.columns):
+        sides = [_heights(graph, number, of_right=of_right) for of_right in (True, False)]
         exchanged = True
         while exchanged:
             exchanged = False
             for place in range(len(column) - 1):
                 upper, lower = column[place], column[place + 1]
-                if board.items[upper].band != board.items[lower].band:
+                if graph.items[upper].band != graph.items[lower].band:
                     continue
                 now = sum(_inversions(side[upper], side[lower]) for side in sides)
                 if now and sum(_inversions(side[lower], side[upper]) for side in sides) < now:
                     column[place], column[place + 1] = lower, upper
                     exchanged = True
-        stack(board, column)
+        stack(graph, column)
 
 
-def _heights(board: Board, number: int, *, of_right: bool) -> dict[int, list[int]]:
+def _heights(graph: LayerGraph, number: int, *, of_right: bool) -> dict[int, list[int]]:
     """Return where the wires of each item of a column lead to on one side, sorted."""
-    found: dict[int, list[int]] = {item: [] for item in board.columns[number]}
+    found: dict[int, list[int]] = {item: [] for item in graph.columns[number]}
     channel = number - 1 if of_right else number
-    if 0 <= channel < len(board.channels):
-        for strand in board.channels[channel]:
-            near, far = (strand.right, strand.left) if of_right else (strand.left, strand.right)
-            heights = [board.y(pin) for pin in far]
+    if 0 <= channel < len(graph.channels):
+        for edge in graph.channels[channel]:
+            near, far = (edge.right, edge.left) if of_right else (edge.left, edge.right)
+            heights = [graph.y(pin) for pin in far]
             for pin in near:
                 found[pin.item] += heights
     for heights in found.values():
@@ -124,49 +126,51 @@ def _inversions(upper: Sequence[int], lower: Sequence[int]) -> int:
     return sum(bisect_left(lower, height) for height in upper)
 
 
-def separation(board: Board, upper: int, lower: int) -> int:
+def separation(graph: LayerGraph, upper: int, lower: int) -> int:
     """Return the least distance between the tops of two items that follow each other."""
-    above, below = board.items[upper], board.items[lower]
+    above, below = graph.items[upper], graph.items[lower]
     return above.height + above.margin + below.margin
 
 
-def stack(board: Board, column: Sequence[int]) -> None:
+def stack(graph: LayerGraph, column: Sequence[int]) -> None:
     """Put the items of a column directly one below another, its boxes centred around zero."""
     top = 0
     for position, item in enumerate(column):
-        top += separation(board, column[position - 1], item) if position else 0
-        board.items[item].top = top
-    boxes = [board.items[item] for item in column if board.items[item].height]
+        top += separation(graph, column[position - 1], item) if position else 0
+        graph.items[item].top = top
+    boxes = [graph.items[item] for item in column if graph.items[item].height]
     if boxes:
         half = (boxes[0].top + boxes[-1].top + boxes[-1].height) // 2
         for item in column:
-            board.items[item].top -= half
+            graph.items[item].top -= half
 
 
-def wishes(strands: Iterable[Strand], board: Board, *, of_right: bool) -> Iterable[tuple[Pin, int]]:
+def wishes(
+    edges: Iterable[Edge], graph: LayerGraph, *, of_right: bool
+) -> Iterable[tuple[Pin, int]]:
     """Yield each pin of one side of a channel with the height at which its wire arrives.
 
     On a bus, which has many pins, boxes look at boxes only, and passing wires at passing wires:
     where its trunk comes from says nothing about where its branches should be.
     """
-    for strand in strands:
-        near, far = (strand.right, strand.left) if of_right else (strand.left, strand.right)
+    for edge in edges:
+        near, far = (edge.right, edge.left) if of_right else (edge.left, edge.right)
         if max(len(near), len(far)) < BUS:
             groups = [(near, far)]
         else:
-            groups = list(zip(_by_class(near, board), _by_class(far, board), strict=True))
+            groups = list(zip(_by_class(near, graph), _by_class(far, graph), strict=True))
         for pins, others in groups:
             if others:
-                middle = _middle([board.y(pin) for pin in others])
+                middle = _middle([graph.y(pin) for pin in others])
                 yield from ((pin, middle) for pin in pins)
 
 
-def turns(strands: Iterable[Strand], board: Board, *, of_right: bool) -> Iterable[tuple[Pin, int]]:
+def turns(edges: Iterable[Edge], graph: LayerGraph, *, of_right: bool) -> Iterable[tuple[Pin, int]]:
     """Yield each pin of a wire that turns back in a channel, with the middle of its pins."""
-    for strand in strands:
-        near, far = (strand.right, strand.left) if of_right else (strand.left, strand.right)
+    for edge in edges:
+        near, far = (edge.right, edge.left) if of_right else (edge.left, edge.right)
         if not far:
-            middle = _middle([board.y(pin) for pin in near])
+            middle = _middle([graph.y(pin) for pin in near])
             yield from ((pin, middle) for pin in near)
 
 
@@ -181,34 +185,34 @@ def _middle(heights: list[int]) -> int:
     return (heights[half - 1] + heights[half]) // 2
 
 
-def _by_class(pins: Sequence[Pin], board: Board) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
-    boxes = tuple(pin for pin in pins if board.items[pin.item].height)
-    passing = tuple(pin for pin in pins if not board.items[pin.item].height)
+def _by_class(pins: Sequence[Pin], graph: LayerGraph) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
+    boxes = tuple(pin for pin in pins if graph.items[pin.item].height)
+    passing = tuple(pin for pin in pins if not graph.items[pin.item].height)
     return boxes, passing
 
 
-def _snapshot(board: Board) -> list[list[int]]:
-    return [list(column) for column in board.columns]
+def _snapshot(graph: LayerGraph) -> list[list[int]]:
+    return [list(column) for column in graph.columns]
 
 
-def _reorder(board: Board, number: int, *, rightward: bool) -> None:
+def _reorder(graph: LayerGraph, number: int, *, rightward: bool) -> None:
     channel = number - 1 if rightward else number
-    if not 0 <= channel < len(board.channels):
+    if not 0 <= channel < len(graph.channels):
         return
-    column = board.columns[number]
+    column = graph.columns[number]
     wanted: dict[int, list[int]] = {}
-    strands = board.channels[channel]
+    edges = graph.channels[channel]
     for pin, height in chain(
-        wishes(strands, board, of_right=rightward), turns(strands, board, of_right=rightward)
+        wishes(edges, graph, of_right=rightward), turns(edges, graph, of_right=rightward)
     ):
         wanted.setdefault(pin.item, []).append(height - pin.offset)
     keys = {}
     for item in column:
-        it = board.items[item]
+        it = graph.items[item]
         tops = wanted.get(item, [it.top])
         keys[item] = (it.band, sum(tops) / len(tops) + it.height / 2)
     column.sort(key=keys.__getitem__)
-    stack(board, column)
+    stack(graph, column)
 
 
 T = TypeVar("T")

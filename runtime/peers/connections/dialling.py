@@ -99,10 +99,10 @@ class MemberDialler:
         return connection
 
     def _dialled(self, address: Address, deadline: float) -> MemberConnection:
-        knock = self.credential.knock
+        token = self.credential.token
         found = addresses(address.host, address.port, _left(deadline))
         joined = _connected(found, deadline)
-        encrypted = shaken(joined, self._context, _left(deadline), knock)
+        encrypted = shaken(joined, self._context, _left(deadline), token)
         try:
             frames = Frames(encrypted)
             frame = frames.receive(deadline)

@@ -39,16 +39,16 @@ class PeerSocket(TlsSocket):
 
 
 def shaken(
-    connected: socket.socket, context: ssl.SSLContext, timeout: float, knock: str | None
+    connected: socket.socket, context: ssl.SSLContext, timeout: float, token: str | None
 ) -> PeerSocket:
-    """Return the encrypted socket, which owns the connection; `knock` is what a dialler says.
+    """Return the encrypted socket, which owns the connection; a dialler sends its `token`.
 
     Raises:
         NotAuthentic: the other end is no member of the lab.
         OSError: the connection ended, or took too long; it is closed in any case.
     """
     try:
-        made = wrapped(connected, context, PeerSocket, dialled=knock is not None, server_name=knock)
+        made = wrapped(connected, context, PeerSocket, dialled=token is not None, server_name=token)
     except BaseException:
         connected.close()
         raise

@@ -24,10 +24,10 @@ def contexts(credential: Credential) -> tuple[ssl.SSLContext, ssl.SSLContext]:
         raise PeerError(
             "the credential cannot be used", place=credential.place, cause=str(error)
         ) from error
-    knock = credential.knock
+    token = credential.token
 
     def check_name(_: object, name: str | None, __: object) -> int | None:
-        return None if name == knock else ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
+        return None if name == token else ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
 
     listening.sni_callback = check_name
     return listening, dialling

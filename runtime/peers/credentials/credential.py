@@ -76,22 +76,22 @@ class Credential:
         return _BEGIN + self.pem.split(_BEGIN)[2]
 
     @property
-    def knock(self) -> str:
-        """What a member says before anybody shows a certificate; strangers do not know it.
+    def token(self) -> str:
+        """The token that a member sends before any certificate is shown; untrusted clients lack it.
 
-        It is made of the authority's certificate, which no connection shows.
+        It is a digest of the authority's certificate, which no connection shows.
         """
         shown = ssl.PEM_cert_to_DER_cert(self.authority.strip())
         return hashlib.sha256(b"knock" + shown).hexdigest()[:40]
 
     @property
     def lab_digest(self) -> str:
-        """What tells this lab from others, also from those of the same name; no secret."""
-        return hashlib.sha256(b"lab" + self.knock.encode()).hexdigest()[:12]
+        """The digest that identifies the lab, also among labs of the same name; no secret."""
+        return hashlib.sha256(b"lab" + self.token.encode()).hexdigest()[:12]
 
     @property
     def days_left(self) -> float:
-        """For how many days it is still good."""
+        """The days until the credential expires."""
         _, until = certified_by(
             ssl.PEM_cert_to_DER_cert(self.own[self.own.index(_BEGIN) :].strip())
         )

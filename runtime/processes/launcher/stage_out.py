@@ -55,10 +55,10 @@ class StageOut:
         # Only who brings results home waits for these.
         from runtime.results.collecting import Fetcher, warn
         from runtime.results.instructions import Instructions
-        from runtime.results.landing import ResultPlacement
+        from runtime.results.result_placement import ResultPlacement
 
         instructions = Instructions.of(self._deployment)
-        landing = ResultPlacement(time.time(), warn)
+        placement = ResultPlacement(time.time(), warn)
         for step in self._steps:
             home = os.path.expanduser(step.folder)
             moves = tuple(
@@ -73,7 +73,7 @@ class StageOut:
                 folder,
                 home,
                 moves,
-                landing,
+                placement,
                 self._make_room,
                 self._given_up.is_set,
                 instructions,

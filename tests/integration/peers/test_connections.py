@@ -100,7 +100,7 @@ def test_a_member_of_another_lab_sees_no_certificate(host7: Address, other_lab: 
     mallory = other_lab.invite(Principal.parse("user:alice"), NOW)
     with pytest.raises(NotAuthentic, match="another lab than that of this credential is there"):
         MemberDialler(mallory).dial(host7)
-    heard = _said(host7, _strangers_context(mallory), mallory.knock, b"x")
+    heard = _said(host7, _strangers_context(mallory), mallory.token, b"x")
     assert heard == "b'' TLSV1_UNRECOGNIZED_NAME"
 
 
@@ -110,7 +110,7 @@ def test_who_knows_the_word_of_the_lab_but_has_no_credential_is_told_nothing(
     context = _strangers_context()
     with (
         socket.create_connection((host7.host, host7.port), timeout=20) as plain,
-        context.wrap_socket(plain, server_hostname=alice.credential.knock) as stream,
+        context.wrap_socket(plain, server_hostname=alice.credential.token) as stream,
         pytest.raises(ssl.SSLError, match="CERTIFICATE_REQUIRED"),
     ):
         stream.recv(1)

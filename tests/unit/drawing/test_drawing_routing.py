@@ -1,21 +1,21 @@
 from __future__ import annotations
 
-from gcm.drawing.layered.board import Board, Item, Pin, Strand
+from gcm.drawing.layered.layer_graph import Edge, Item, LayerGraph, Pin
 from gcm.drawing.routing import CLEARANCE, Point, simplified, tracks_of
 
 
 def tracks(*nets: tuple[list[int], list[int]]) -> dict[int, int]:
     """Return the tracks of nets given by their heights on the left and on the right."""
-    board = Board(items=[Item(0, 0, 1)])
-    strands = [
-        Strand(
+    graph = LayerGraph(items=[Item(0, 0, 1)])
+    edges = [
+        Edge(
             number,
             tuple(Pin(0, height) for height in left),
             tuple(Pin(0, height) for height in right),
         )
         for number, (left, right) in enumerate(nets)
     ]
-    return tracks_of(board, strands)
+    return tracks_of(graph, edges)
 
 
 def test_a_straight_wire_needs_no_track() -> None:

@@ -20,8 +20,8 @@ from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.stage_out import StageOut
 from runtime.processes.launcher.task_group import TaskGroup
 from runtime.results.collecting import Fetcher
-from runtime.results.landing import ResultPlacement
 from runtime.results.result_folders import FolderHere
+from runtime.results.result_placement import ResultPlacement
 from tests.planned_cluster import planned_cluster
 
 CLUSTER = planned_cluster()
@@ -43,8 +43,8 @@ def fetcher(folder: FolderHere, home: Path, *destinations: str) -> Fetcher:
         return str(made)
 
     moves = tuple(FileMove("*.txt", str(home / one)) for one in destinations)
-    landing = ResultPlacement(time.time(), lambda _: None)
-    return Fetcher(folder, str(home), moves, landing, make_room, lambda: False)
+    placement = ResultPlacement(time.time(), lambda _: None)
+    return Fetcher(folder, str(home), moves, placement, make_room, lambda: False)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The inside of a composite as columns of items, and its links as nets that run between columns."""
+"""The layer graph of a composite: columns of items, and links as nets that run between columns."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class End(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Strand:
+class Edge:
     """The part of one net inside one channel: its pins on the channel's two sides."""
 
     net: int
@@ -61,7 +61,7 @@ class DrawnRoute:
 
 
 @dataclass(slots=True)
-class Board:
+class LayerGraph:
     """Items in columns; channel k lies between the columns k and k + 1.
 
     The first and the last column hold the composite's own ports.
@@ -69,7 +69,7 @@ class Board:
 
     items: list[Item] = field(default_factory=list)
     columns: list[list[int]] = field(default_factory=list)
-    channels: list[list[Strand]] = field(default_factory=list)
+    channels: list[list[Edge]] = field(default_factory=list)
     routes: list[DrawnRoute] = field(default_factory=list)
 
     def y(self, pin: Pin) -> int:
@@ -77,8 +77,10 @@ class Board:
         return self.items[pin.item].top + pin.offset
 
 
-def connect(board: Board, links: Sequence[SceneLink], ends: Mapping[tuple[str, str], End]) -> None:
-    """Add the links to a board that has its boxes: their nets, and the items they pass as.
+def connect(
+    graph: LayerGraph, links: Sequence[SceneLink], ends: Mapping[tuple[str, str], End]
+) -> None:
+    """Add the links to a graph that has its boxes: their nets, and the items they pass as.
 
     Links that share an end form one net, which is drawn like a bus: one trunk with branches. It
     passes each column once, as an item of that column, and so never runs through a box.
@@ -88,29 +90,29 @@ def connect(board: Board, links: Sequence[SceneLink], ends: Mapping[tuple[str, s
     nets: dict[End, int] = {}
     sides: dict[tuple[int, int], tuple[dict[Pin, None], dict[Pin, None]]] = {}
     passes: dict[tuple[int, int], Pin] = {}
-    column_of = {item: column for column, items in enumerate(board.columns) for item in items}
+    column_of = {item: column for column, items in enumerate(graph.columns) for item in items}
     for link in links:
         start, end = ends[link.client], ends[link.server]
         net = nets.setdefault(start if degree[start] >= degree[end] else end, len(nets))
-        band = (board.items[start.pin.item].band + board.items[end.pin.item].band) / 2
+        band = (graph.items[start.pin.item].band + graph.items[end.pin.item].band) / 2
         pins = [start.pin]
         for column in _crossed(start.channel, end.channel):
             if (net, column) not in passes:
-                passes[net, column] = Pin(len(board.items), 0)
-                column_of[len(board.items)] = column
-                board.columns[column].append(len(board.items))
-                board.items.append(Item(0, CROSSING_MARGIN, CROSSING_WEIGHT, band))
+                passes[net, column] = Pin(len(graph.items), 0)
+                column_of[len(graph.items)] = column
+                graph.columns[column].append(len(graph.items))
+                graph.items.append(Item(0, CROSSING_MARGIN, CROSSING_WEIGHT, band))
             pins.append(passes[net, column])
         pins.append(end.pin)
         channels = _visited(start.channel, end.channel)
-        board.routes.append(DrawnRoute(link, net, tuple(pins), channels))
+        graph.routes.append(DrawnRoute(link, net, tuple(pins), channels))
         for channel, pair in zip(channels, pairwise(pins), strict=True):
             both = sides.setdefault((net, channel), ({}, {}))
             for pin in pair:
                 both[column_of[pin.item] != channel][pin] = None
-    board.channels = [[] for _ in board.columns[1:]]
+    graph.channels = [[] for _ in graph.columns[1:]]
     for (net, channel), (left, right) in sides.items():
-        board.channels[channel].append(Strand(net, tuple(left), tuple(right)))
+        graph.channels[channel].append(Edge(net, tuple(left), tuple(right)))
 
 
 def _visited(start: int, end: int) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ import pytest
 
 from gcm.documents import Location
 from runtime.deployment.model import DeployedCluster, FrontEnd, Mpi
-from runtime.results.landing import ResultPlacement
+from runtime.results.result_placement import ResultPlacement
 from runtime.topology import Reachability
 
 Put = Callable[[str, str, DeployedCluster], str]
@@ -43,13 +43,13 @@ class Home:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.warnings: list[str] = []
-        self.landing = ResultPlacement(time.time(), self.warnings.append)
+        self.placement = ResultPlacement(time.time(), self.warnings.append)
         self._numbers = itertools.count()
 
     def put(self, name: str, content: str, owner: DeployedCluster) -> str:
         part = self.folder / f"part{next(self._numbers)}"
         part.write_text(content)
-        place = self.landing.put(str(part), str(self.folder / name), owner)
+        place = self.placement.put(str(part), str(self.folder / name), owner)
         assert not part.exists()
         return str(Path(place).relative_to(self.folder))
 
@@ -100,7 +100,7 @@ def test_what_was_here_before_the_run_is_replaced_and_what_came_meanwhile_is_not
         if (tmp_path / "mine").stat().st_ctime > begun:
             break
     home = Home(tmp_path)
-    home.landing = ResultPlacement(begun, home.warnings.append)
+    home.placement = ResultPlacement(begun, home.warnings.append)
     for content in ("1", "2"):
         home.put("old", content, B)
         home.put("mine", content, B)
@@ -110,7 +110,7 @@ def test_what_was_here_before_the_run_is_replaced_and_what_came_meanwhile_is_not
 
 def test_one_former_version_of_a_file_is_kept_and_none_of_an_equal_one(home: Home) -> None:
     for content in "1123":
-        home.landing = ResultPlacement(time.time() + 60, home.warnings.append)
+        home.placement = ResultPlacement(time.time() + 60, home.warnings.append)
         home.put("d/x", content, A)
     assert home() == {"d/x": "3", "d/.gcm-former/x": "2"}
 
@@ -127,9 +127,9 @@ def test_a_file_in_the_way_of_a_folder_stays_and_so_does_a_folder_in_the_way_of_
 
 def test_links_land_as_files_do(home: Home) -> None:
     target = str(home.folder / "latest")
-    home.landing.link("one", target, A)
-    home.landing.link("two", target, A)
-    home.landing.link("three", target, B)
+    home.placement.link("one", target, A)
+    home.placement.link("two", target, A)
+    home.placement.link("three", target, B)
     assert os.readlink(target) == "two"
     assert os.readlink(f"{target}.s.b") == "three"
     assert sorted(os.listdir(home.folder)) == ["latest", "latest.s.b"]
@@ -163,9 +163,9 @@ def test_a_file_of_another_file_system_lands_without_touching_any_other_name(hom
         (home.folder / name).write_text(content)
     with tempfile.NamedTemporaryFile("w", dir="/dev/shm", delete=False) as part:
         part.write("1")
-    home.landing.put(part.name, str(home.folder / "x"), A)
+    home.placement.put(part.name, str(home.folder / "x"), A)
     assert not os.path.exists(part.name)
-    home.landing.link("elsewhere", str(home.folder / "x"), A)
+    home.placement.link("elsewhere", str(home.folder / "x"), A)
     assert os.readlink(home.folder / "x") == "elsewhere"
     assert home() == mine
 
@@ -174,10 +174,10 @@ def test_nothing_lands_below_a_link_that_came_with_the_results(home: Home) -> No
     outside = home.folder / "outside"
     outside.mkdir()
     (home.folder / "home").mkdir()
-    home.landing.link("../outside", str(home.folder / "home/d"), A)
+    home.placement.link("../outside", str(home.folder / "home/d"), A)
     assert home.put("home/d/file", "1", A) == "home/d.s.a/file"
-    home.landing.make_folder(str(home.folder / "home/d/folder"), A)
-    home.landing.link("x", str(home.folder / "home/d/link"), A)
+    home.placement.make_folder(str(home.folder / "home/d/folder"), A)
+    home.placement.link("x", str(home.folder / "home/d/link"), A)
     assert list(outside.iterdir()) == []
     assert sorted(os.listdir(home.folder / "home/d.s.a")) == ["file", "folder", "link"]
 
