@@ -139,6 +139,8 @@ def main() -> int:
             f"pieces, {faces} faces between clusters: changed by {change:.3e} at last, "
             f"{left:.1%} to go, {verdict}; {seconds:.4f} s"
         )
+    cube.Free()
+    ordered.Free()
     return 0 if wrong < 1e-12 else 1
 
 

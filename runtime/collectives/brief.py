@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from runtime.collectives.broadcast import relay
 from runtime.collectives.layout import ClusterPart, Layout
+from runtime.collectives.parcels import bundle, unbundle
 from runtime.collectives.port import Data
 
 Say: TypeAlias = "Callable[[int, Data], object]"
@@ -31,6 +32,8 @@ TalkOf: TypeAlias = "Callable[[MemberTree, Say], Generator[Sequence[int], list[D
 
 
 _RANK = Struct("<i")
+_BLOB = Struct("<iq")
+_LARGE = -1
 
 
 class MemberTree:
@@ -154,15 +157,18 @@ def exchanged(tree: MemberTree, say: Say, mine: Data) -> Talk:
     size = len(mine) // layout.size
     rows = [mine, *((yield tree.others) if tree.others else ())]
 
-    def bundle(part: ClusterPart) -> bytes:
+    def blocks_for(part: ClusterPart) -> bytes:
         return b"".join([row[to * size : (to + 1) * size] for row in rows for to in part.members])
 
     for part in tree.remote:
-        say(part.members[0], bundle(part))
+        say(part.members[0], blocks_for(part))
     heard = yield [part.members[0] for part in tree.remote]
     width = len(near) * size
     come: list[Data] = [b""] * layout.size
-    for part, data in ((layout.mine, bundle(layout.mine)), *zip(tree.remote, heard, strict=True)):
+    for part, data in (
+        (layout.mine, blocks_for(layout.mine)),
+        *zip(tree.remote, heard, strict=True),
+    ):
         for which, source in enumerate(part.members):
             come[source] = data[which * width : (which + 1) * width]
     results = [
@@ -172,6 +178,59 @@ def exchanged(tree: MemberTree, say: Say, mine: Data) -> Talk:
     for member, result in zip(near[1:], results[1:], strict=True):
         say(member, result)
     return results[0]
+
+
+def collected_blobs(
+    tree: MemberTree, say: Say, mine: Data, most: int
+) -> Generator[Sequence[int], list[Data], list[Data] | None]:
+    """Return the blobs of all by rank at all members, or None if some are larger than `most`."""
+    is_small = len(mine) <= most
+    head = _BLOB.pack(tree.layout.me, len(mine) if is_small else _LARGE)
+    whole = yield from combined(tree, say, head + bytes(mine) if is_small else head, b"".join)
+    found: dict[int, Data] = {}
+    at = 0
+    while at < len(whole):
+        rank, size = _BLOB.unpack_from(whole, at)
+        if size == _LARGE:
+            return None
+        at += _BLOB.size + size
+        found[rank] = whole[at - size : at]
+    return [found[rank] for rank in range(tree.layout.size)]
+
+
+def exchanged_blobs(
+    tree: MemberTree, say: Say, mine: Sequence[Data], most: int
+) -> Generator[Sequence[int], list[Data], list[Data] | None]:
+    """Return the blobs for this member from all by rank, or None if some are larger than `most`.
+
+    Members give their leader all, leaders each other one bundle; an empty one if blobs are larger.
+    """
+    layout, near = tree.layout, tree.layout.mine.members
+    row = b"" if max(map(len, mine)) > most else b"".join(bundle(mine))
+    if layout.me != tree.leader:
+        say(tree.leader, row)
+        (result,) = yield (tree.leader,)
+        return [*unbundle(memoryview(result), layout.size)] if result else None
+    packed = [row, *((yield tree.others) if tree.others else ())]
+    rows = [unbundle(memoryview(one), layout.size) for one in packed] if all(packed) else []
+    for part in tree.remote:
+        say(part.members[0], b"".join(bundle([r[to] for r in rows for to in part.members])))
+    heard = yield [part.members[0] for part in tree.remote]
+    if not rows or not all(heard):
+        for member in near[1:]:
+            say(member, b"")
+        return None
+    come: list[Sequence[Data]] = [()] * layout.size
+    for source, blobs in zip(near, rows, strict=True):
+        come[source] = [blobs[to] for to in near]
+    for part, data in zip(tree.remote, heard, strict=True):
+        count, width = len(part.members) * len(near), len(near)
+        blobs = unbundle(memoryview(data), count)
+        for which, source in enumerate(part.members):
+            come[source] = blobs[which * width : (which + 1) * width]
+    for which, member in enumerate(near[1:], 1):
+        say(member, b"".join(bundle([blobs[which] for blobs in come])))
+    return [blobs[0] for blobs in come]
 
 
 def collected_at(

@@ -31,11 +31,14 @@ PLANS: dict[str, tuple[str, ...]] = {
     "Allgather": (SHORT, TREE, ROTATION),
     "Alltoall": (SHORT, TREE, ROTATION),
     "bcast": (TREE, FLAT, CHAIN, BINOMIAL),
+    "allgather": (SHORT, TREE),
+    "alltoall": (SHORT, TREE),
 }
 """The plans of each operation that has several; the first one that is offered is the usual one.
 
 * `short`: single small messages among all members. It is offered where members of a cluster share
   a machine: for up to 128 KiB, and where each member has data of its own for up to 16 KiB of all.
+  Where only the call itself shows that objects are larger, `tree` follows.
 * `tree`: natively inside clusters, between them by way of one member of each cluster or site.
 * `flat`: of a broadcast, from the root to each cluster at once: one latency, the data crosses a
   link once for each cluster behind it. Of others, from each member to each that needs its data.

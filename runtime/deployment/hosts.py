@@ -11,7 +11,7 @@ from itertools import islice, product
 from math import prod
 
 from gcm.records import dataclass
-from runtime.machine_words import is_host, without_brackets
+from runtime.safe_names import is_host, without_brackets
 
 _WORD = re.compile(r"(?:\[[^\[\]]*\]|[^\s,])+")
 _PIECE = re.compile(r"\[(?P<numbers>[^\[\]]*)\](?:\^\[(?P<without>[^\[\]]*)\])?|(?P<text>[^\[\]]+)")

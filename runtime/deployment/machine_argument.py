@@ -8,7 +8,7 @@ from gcm.documents import Attribute
 from gcm.records import dataclass
 from runtime.deployment.hosts import HostListError, expand_hosts, split_names
 from runtime.deployment.language.table import LANGUAGE
-from runtime.machine_words import is_user
+from runtime.safe_names import is_user
 from runtime.topology import Wan
 
 LOCALHOST = "localhost"

@@ -24,7 +24,7 @@ from runtime.launchers.guard import GRACE
 from runtime.launchers.lines import Tail
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.session import GuardSession, Marked, broken
-from runtime.machine_words import is_command
+from runtime.safe_names import is_command
 
 FOUND = "gcm-python-found:"  # begins each line of the script about what it found instead
 NO_PYTHON = 86  # its exit code when it finds no usable Python

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gcm.records import dataclass
 from runtime.launchers.errors import BadHop
-from runtime.machine_words import is_host, is_user
+from runtime.safe_names import is_host, is_user
 
 SYSTEM_FILE = Path("/etc/ssh/ssh_config")
 """What holds for all users; the client leaves it out when it is given a file of its own."""

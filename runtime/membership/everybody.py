@@ -1,6 +1,6 @@
-"""What a rank knows of the whole machine, from the view that its front-end told: who is where.
+"""The whole machine as a rank knows it, from the view of its front-end: all ranks and hosts.
 
-The table of all ranks was gathered and handed out in the handshake, so nobody is asked later. It
+The handshake gathers the table of all ranks and distributes it, so later no rank has to ask. It
 has less than 200 bytes for each rank. A rank loads this only for a program that asks.
 """
 
@@ -74,7 +74,7 @@ class Everybody:
 
 
 def everybody(link: RankLink, pickled: bytes = b"") -> Everybody:
-    """Return what a rank was told when all were ready.
+    """Return the machine from the table that the rank received in the handshake.
 
     `pickled` is a `Grid`; without it the grid has the ranks of the own code alone.
     """
@@ -83,16 +83,16 @@ def everybody(link: RankLink, pickled: bytes = b"") -> Everybody:
     grid = pickle.loads(pickled or wrapper.settings["machine"])
     assert isinstance(grid, Grid)
     table = decoded(wrapper.table)
-    told = {one["rank"]: one for one in table if "rank" in one and "index" not in one}
+    reports = {one["rank"]: one for one in table if "rank" in one and "index" not in one}
     residents = []
     front_ends = {
         _position(one["front-end"]): (one["forwarder"][0], tuple(one["forwarder"][1]))
         for one in table
         if "front-end" in one
     }
-    tag_limits = [report["tags"] for report in told.values() if "tags" in report]
+    tag_limits = [report["tags"] for report in reports.values() if "tags" in report]
     for identifier in grid.identifiers():
-        report = told.get(str(identifier))
+        report = reports.get(str(identifier))
         machine, addresses = report["doors"] if report else NOT_ADVERTISED
         host = report["host"] if report else ""
         incarnation = report["incarnation"] if report else 0

@@ -1,6 +1,6 @@
-"""What a rank that fails tells its front-end: its exception, and which other ranks it had lost.
+"""The last report of a failing rank to its front-end: its exception, and the ranks it had lost.
 
-Nothing of this is loaded, or done, where a program ends well.
+A program that ends well neither loads nor runs this.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from traceback import TracebackException
 
 MOST_TEXT = 32 << 10
-"""How many characters of a traceback are told: the first and the last ones."""
+"""Characters of a traceback that a report keeps: the first and the last ones."""
 
 MOST_LOST = 1000
-"""How many ranks are named that were lost."""
+"""Lost ranks that a report names."""
 
 _LOSSES = {
     ("runtime.mpi.errors", "ProcessGone"),
@@ -28,27 +28,27 @@ _LOSSES = {
     ("runtime.mpi.errors", "OutOfStep"),
     ("runtime.coupling.errors", "CodeEnded"),
 }
-"""The errors that tell that something else has failed."""
+"""The errors that report the failure of another process."""
 
 _OF_MPI4PY = "src/mpi4py/"
-"""How the files begin that frames of mpi4py itself name."""
+"""The prefix of the files in frames of mpi4py itself."""
 
 _FAILED_ELSEWHERE = ("ERR_PROC_FAILED", "ERR_PROC_ABORTED", "ERR_OTHER", "ERR_INTERN")
-"""The classes of errors with which a native MPI tells that, more often than something else."""
+"""Error classes by which a native MPI mostly reports the failure of another process."""
 
 
 def last_words(error: BaseException | None) -> dict[str, Any]:
-    """Return what an `Observation` has of a rank that fails now, with this error if with any."""
+    """Return the fields of an `Observation` for a rank that fails now, with the error if any."""
     if error is None:
         return {"lost": lost()}
     if isinstance(error, SystemExit):
         return {"lost": lost(), "is_loss": is_about_others(error)}
     import traceback
 
-    told = traceback.TracebackException.from_exception(error)
+    trace = traceback.TracebackException.from_exception(error)
     if _is_of_a_call(error):
-        _leave_out_own(told)
-    text = "".join(told.format()).rstrip("\n")
+        _leave_out_own(trace)
+    text = "".join(trace.format()).rstrip("\n")
     *_, line = traceback.format_exception_only(error)
     return {
         "exception": line.strip()[:MOST_TEXT], "traceback": bounded(text), "lost": lost(),
@@ -57,10 +57,10 @@ def last_words(error: BaseException | None) -> dict[str, Any]:
 
 
 def last_words_of_abort(error: BaseException | None) -> dict[str, Any]:
-    """Return the same of a rank that ends the run here, because of an error if it names one.
+    """Return the last report of a rank that aborts the run, because of an error if it names one.
 
-    Else that may be the error which the program handles just now. One that was never raised knows
-    no calls; those of the program are told instead.
+    Without one, it is the error that the program handles just now, if any. An error that was never
+    raised has no traceback; the calls of the program take its place.
     """
     error = error or sys.exc_info()[1]
     words = last_words(error)
@@ -69,15 +69,15 @@ def last_words_of_abort(error: BaseException | None) -> dict[str, Any]:
 
         own = os.path.join(HOME, "runtime", "")
         calls = [one for one in traceback.extract_stack() if not _is_own(one.filename, own)]
-        said = traceback.format_exception_only(error) if error is not None else []
+        raised = traceback.format_exception_only(error) if error is not None else []
         head = "Traceback (most recent call last):\n"
-        text = "".join([head, *traceback.format_list(calls), *said]).rstrip("\n")
+        text = "".join([head, *traceback.format_list(calls), *raised]).rstrip("\n")
         words["traceback"] = bounded(text)
     return words
 
 
 def _is_of_a_call(error: BaseException) -> bool:
-    """Tell whether a call of MPI raises it: then the program's line says where, none of ours."""
+    """Return whether a call of MPI raised the error: then only the program's lines are shown."""
     errors, mpi = sys.modules.get("runtime.errors"), sys.modules.get("mpi4py.MPI")
     kinds = tuple(
         getattr(one, name)
@@ -87,14 +87,14 @@ def _is_of_a_call(error: BaseException) -> bool:
     return isinstance(error, kinds)
 
 
-def _leave_out_own(told: TracebackException) -> None:
-    """Leave out the innermost calls if they are ours, unless all of them are."""
+def _leave_out_own(trace: TracebackException) -> None:
+    """Remove the innermost calls that are of this package, unless all of them are."""
     own = os.path.join(HOME, "runtime", "")
-    left = len(told.stack)
-    while left and _is_own(told.stack[left - 1].filename, own):
+    left = len(trace.stack)
+    while left and _is_own(trace.stack[left - 1].filename, own):
         left -= 1
     if left:
-        del told.stack[left:]
+        del trace.stack[left:]
 
 
 def _is_own(path: str, own: str) -> bool:
@@ -102,7 +102,7 @@ def _is_own(path: str, own: str) -> bool:
 
 
 def is_about_others(error: BaseException) -> bool:
-    """Tell whether an error, or one that led to it, says that another rank has failed."""
+    """Return whether an error, or a cause of it, reports that another rank has failed."""
     return any(_is_loss(one) for one in _chain(error))
 
 
@@ -114,7 +114,7 @@ def lost() -> tuple[str, ...]:
 
 
 def bounded(text: str) -> str:
-    """Return a text of bearable length.
+    """Return a text, its middle cut out if it is longer than MOST_TEXT.
 
     >>> len(bounded("x" * 100_000)) < 40_000
     True

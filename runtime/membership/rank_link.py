@@ -56,65 +56,67 @@ class _Shared(LeanChannel):
 
 
 class RankLink:
-    """What a rank says to its front-end and hears from it."""
+    """The connection of a rank to its front-end: calls of both, and those relayed for others."""
 
     def __init__(self, run_directory: str, name: str, *, is_again: bool = False) -> None:
-        """Connect, perhaps as a rank that is started again in place of one that was lost.
+        """Connect to the front-end, with `is_again` as a restarted rank in the place of a lost one.
 
         Raises OSError without a key in the run directory, Unreachable, AuthenticationFailed.
         """
-        told = read_key(run_directory, name, is_alone=is_again)
+        bootstrap = read_key(run_directory, name, is_alone=is_again)
         self.is_again = is_again
         self.name = name
-        self.incarnation = told.incarnation
-        proved = member_name(name, told.incarnation)
-        self.credentials = Credentials(told.keys, proved, told.certificate)
+        self.incarnation = bootstrap.incarnation
+        proved = member_name(name, bootstrap.incarnation)
+        self.credentials = Credentials(bootstrap.keys, proved, bootstrap.certificate)
         self.listeners: list[_socket.socket] = []
-        """Where this rank listens for others, until its post takes them."""
+        """The sockets at which other ranks connect, until the wire takes them over."""
         self._run_directory = run_directory
-        self._reach = told.reach
+        self._reach = bootstrap.reach
         self._dispatch = DispatchTable()
         cluster = name.rpartition(":")[0]
         above = clustering_path(cluster)
         self.wrapper = RankWrapper(
             proved, self._dispatch, self._call_above, self._appeal, above=above
         )
-        self._channel = _Shared.dial(told.address, self.credentials, CONNECT_TIMEOUT, peer=cluster)
+        self._channel = _Shared.dial(
+            bootstrap.address, self.credentials, CONNECT_TIMEOUT, peer=cluster
+        )
         self._lock = _thread.allocate_lock()
         self.coupling = stub(Coupling, lambda *call: self._tell(COUPLING, *call))
-        """What the launcher serves for coupled codes."""
+        """The launcher's operations for coupled codes."""
         self._lose_mail: Lose | None = None
         self._early: list[tuple[str, str, tuple[Any, ...]]] = []
         self._lost = ""
 
     def expect_ranks(self) -> AdvertisedAddresses:
-        """Listen for ranks of other clusters; return what these have to know."""
+        """Listen for ranks of other clusters; return the addresses to advertise."""
         self.listeners, found = self.open_listeners("rank")
         return found
 
     def open_listeners(self, name: str) -> tuple[list[_socket.socket], AdvertisedAddresses]:
-        """Return sockets that listen for other ranks, and how these find them."""
+        """Return listeners for other ranks, and the addresses to advertise."""
         from runtime.membership.bind_address import open_listeners
 
         return open_listeners(self._run_directory, name + self.name.rpartition(":")[2], self._reach)
 
     def _call_above(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
-        """Call the component of the cluster; nothing happens once its front-end has gone."""
+        """Call the component of the cluster; does nothing once its front-end has gone."""
         self._note(Target(self.name, interface, operation), args)
 
     def _appeal(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
-        """Call the launcher as this incarnation; nothing happens once all has gone."""
+        """Call the launcher as this incarnation; does nothing once the front-end has gone."""
         self._note(Target(LAUNCHER, interface, operation, self.wrapper.member), args)
 
     def to(self, contract: type[C], path: str) -> C:
-        """Return a contract of another rank, or of the program that drives, over the front-ends.
+        """Return a contract of another rank, or of the driver, which front-ends relay.
 
-        Any thread may call `Mail`, but the one that listens must not: it may wait.
+        Any thread may call `Mail` but the listening one: the call may block.
         """
         return stub(contract, lambda *call: self._tell(path, *call))
 
     def _tell(self, path: str, interface: str, operation: str, args: tuple[Any, ...]) -> None:
-        """Call somebody further than the front-end; nothing happens once all has gone."""
+        """Call a component beyond the front-end; does nothing once the front-end has gone."""
         self._note(Target(path, interface, operation, self.name), args)
 
     def _note(self, target: Target, args: tuple[Any, ...]) -> None:
@@ -124,7 +126,7 @@ class RankLink:
             return
 
     def couple(self, news: CouplingNews, mail: Mail, routes: CodeRoutes, lose: Lose) -> None:
-        """Pass on what other codes say from now on, and what they have said so far."""
+        """Dispatch calls of other codes from now on, first those that have arrived already."""
         with self._lock:
             self._dispatch.serve(CouplingNews, news)
             self._dispatch.serve(Mail, mail)
@@ -137,12 +139,12 @@ class RankLink:
                 lose(self._lost)
 
     def wait_for_go(self) -> None:
-        """Hear what is said until the program may run; raises ChannelClosed."""
+        """Serve calls of the front-end until the program may run; raises ChannelClosed."""
         while not self.wrapper.may_go:
             self._take_next()
 
     def listen(self, lost: Callable[[], None]) -> None:
-        """Hear what is said until the front-end has gone, then call `lost`."""
+        """Serve calls until the front-end has gone, then call `lost`."""
         while True:
             try:
                 self._take_next()
@@ -162,13 +164,13 @@ class RankLink:
                 answer = self.wrapper.answer(target.interface, target.operation, args)
             else:
                 self._dispatch.call(target.interface, target.operation, args)
-        except Exception as error:  # whatever is wrong with one call, others are heard
+        except Exception as error:  # a call that fails must not end the others
             answer = error
             _log.error("a call to this rank failed: %s: %s", type(error).__name__, error)
         self._channel.answer(frame, answer)
 
     def _handle_far(self, target: Target, args: tuple[Any, ...]) -> None:
-        """Take what the launcher or another rank says; front-ends vouch for who it is."""
+        """Dispatch a relayed call of the launcher or another rank; front-ends prove the sender."""
         call, sender = (target.interface, target.operation), target.client
         if target.interface == _NEWS:
             if sender != LAUNCHER:

@@ -83,14 +83,14 @@ def write_key(
         others = list(own)
         tickets.append(b"".join(own.values()))
     checked = bootstrap.keys.checks[audience].hex() if audience else ""
-    told = [
+    lines = [
         bootstrap.address, bootstrap.reach, str(bootstrap.incarnation), bootstrap.certificate.hex(),
         checked, *others,
     ]  # fmt: skip
     suffix = _suffix(alone)
     path = os.path.join(directory, KEY)
     try:
-        for name, data in ((TICKETS, b"".join(tickets)), (KEY, "\n".join(told).encode())):
+        for name, data in ((TICKETS, b"".join(tickets)), (KEY, "\n".join(lines).encode())):
             path = os.path.join(directory, name + suffix)
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with open(descriptor, "wb") as file:

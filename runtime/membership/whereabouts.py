@@ -1,4 +1,4 @@
-"""Where the ranks of the machine are: what the handshake told, and what has changed since then."""
+"""The locations of all ranks: as reported in the handshake, and as changed since then."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from runtime.machine.deaths import UnreadableReport, read_fields
 from runtime.membership.bind_address import NOT_ADVERTISED, AdvertisedAddresses
 
 Report = dict[str, Any]
-"""What others know of a rank, or of a front-end."""
+"""The entry of a rank or of a front-end in the table that all ranks get."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankArrival:
-    """What a rank tells about itself when its MPI has started.
+    """The report of a rank about itself when its MPI has started.
 
-    `rank` and `size` are what its native MPI says; `size` is None where nobody can know. `tags` is
-    the greatest tag that MPI has, `segments` are files of its shared memory, which are removed when
-    the rank could not. `doors` are the addresses that it advertises to ranks of other clusters. Its
-    front-end knows the `incarnation`.
+    `rank` and `size` are those of its native MPI; `size` is None where MPI does not know it. `tags`
+    is the greatest tag that MPI has, `segments` are files of its shared memory, which are removed
+    when the rank could not. `doors` are the addresses that it advertises to ranks of other
+    clusters. Its front-end knows the `incarnation`.
     """
 
     host: str
@@ -36,26 +36,26 @@ class RankArrival:
 
     @classmethod
     def parse(cls, plain: object) -> Self:
-        """Return what another process has sent, as `plain` makes it.
+        """Return the arrival that another process has sent as `plain`.
 
         Raises:
-            UnreadableReport: it is something else.
+            UnreadableReport: the data are no arrival.
         """
-        told = read_fields(plain, _ARRIVAL, needed=("host", "pid", "segments", "doors"))
-        if len(told["doors"]) != 2:
+        known = read_fields(plain, _ARRIVAL, needed=("host", "pid", "segments", "doors"))
+        if len(known["doors"]) != 2:
             raise UnreadableReport("its 'doors' are no machine and addresses")
-        machine, addresses = told["doors"]
+        machine, addresses = known["doors"]
         if not isinstance(addresses, list | tuple):
             raise UnreadableReport("the addresses of its 'doors' are no list")
-        for text in (machine, *addresses, *told["segments"]):
+        for text in (machine, *addresses, *known["segments"]):
             if not isinstance(text, str):
                 raise UnreadableReport(f"a {type(text).__name__} stands where a text belongs")
-        advertised, segments = (machine, tuple(addresses)), tuple(told["segments"])
-        return cls(**{**told, "doors": advertised, "segments": segments})
+        advertised, segments = (machine, tuple(addresses)), tuple(known["segments"])
+        return cls(**{**known, "doors": advertised, "segments": segments})
 
     @property
     def plain(self) -> Report:
-        """What travels, as plain data."""
+        """The arrival as plain data, for the wire."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
@@ -99,31 +99,31 @@ def report(rank: str, arrival: RankArrival | None) -> Report:
     found: Report = {"rank": rank}
     if rank.endswith(":0") and arrival.tags is not None:
         found["tags"] = arrival.tags
-    told = {"host": arrival.host, "doors": arrival.doors, "incarnation": arrival.incarnation}
-    return {**found, **told}
+    place = {"host": arrival.host, "doors": arrival.doors, "incarnation": arrival.incarnation}
+    return {**found, **place}
 
 
 class Whereabouts:
-    """What a front-end knows of all ranks; those of a code that starts later have moved.
+    """A front-end's table of all ranks; those of a code that starts later have moved.
 
     >>> known = Whereabouts()
     >>> known.moved([report("0:0:0", RankArrival("here", pid=7, incarnation=2))])
-    >>> known.told([report("0:0:0", None), report("0:1:0", None)])
+    >>> known.handshake([report("0:0:0", None), report("0:1:0", None)])
     >>> [one["host"] for one in known.everybody]
     ['here', '']
     """
 
     def __init__(self) -> None:
-        self._told: dict[str, Report] = {}
+        self._reported: dict[str, Report] = {}
         self._moved: dict[str, Report] = {}
         self._replacing: list[Report] = []
 
-    def told(self, everybody: Iterable[Report]) -> None:
-        """Take in what everybody told in the handshake, in their order."""
-        self._told = {one.get("rank") or one["front-end"]: one for one in everybody}
+    def handshake(self, everybody: Iterable[Report]) -> None:
+        """Record the reports of all ranks in the handshake, in their order."""
+        self._reported = {one.get("rank") or one["front-end"]: one for one in everybody}
 
     def moved(self, reports: Iterable[Report]) -> None:
-        """Record where ranks are that were started later or again; the handshake may come after."""
+        """Record ranks that were started later or again; the handshake may come after."""
         for one in reports:
             if "index" in one:
                 self._replacing.append(one)
@@ -137,5 +137,7 @@ class Whereabouts:
         Behind them are those that have taken the place of lost ones, in the order of their indexes.
         """
         moved = self._moved
-        told = [{**one, **moved[at]} if at in moved else one for at, one in self._told.items()]
-        return told + self._replacing
+        current = [
+            {**one, **moved[at]} if at in moved else one for at, one in self._reported.items()
+        ]
+        return current + self._replacing

@@ -207,6 +207,11 @@ class ProgressTree:
         is_rank = cluster and number.isdecimal() and int(number) < len(cluster.ranks)
         return cluster if is_rank else None
 
+    def is_stuck(self, name: str) -> bool:
+        """Tell whether a rank can never go on, as far as is known."""
+        rank = self._rank(name)
+        return rank is not None and self._clusters[rank[0]].ranks[rank[1]] == STUCK
+
     def site_of(self, name: str) -> str | None:
         """Return how a site is shown, or the grid; None if nothing of that name is one."""
         if name == MACHINE:

@@ -18,7 +18,7 @@ from runtime.deployment.hosts import (
     measure_hosts,
     measure_names,
 )
-from runtime.machine_words import is_command, is_host, is_user, without_brackets
+from runtime.safe_names import is_command, is_host, is_user, without_brackets
 from runtime.shown_text import shown
 
 NAME_PATTERN = "[A-Za-z0-9_][A-Za-z0-9_.-]*"

@@ -59,7 +59,9 @@ def _completed(
             return node
         if name not in sites:
             _report_unknown(name, sites, file, node.location, diagnostics)
-            return node
+            # what the site should have completed has no faults of its own
+            kept = tuple(one for one in node.children if one.tag not in _MERGED)
+            return replace(node, children=kept)
         return _merged(node, sites[name])
     below = tuple(_completed(one, sites, file, diagnostics) for one in node.children)
     return replace(node, children=below)
@@ -87,5 +89,6 @@ def _report_unknown(
     diagnostics: Diagnostics,
 ) -> None:
     meant = did_you_mean(name, sites)
-    known = meant or (f"it has {', '.join(sorted(sites))}" if sites else "it has none")
+    none = f"write <site name='{name}'> there, within <sites>"
+    known = meant or (f"it has {', '.join(sorted(sites))}" if sites else none)
     diagnostics.report("unknown-own-site", f"{file} has no site '{name}'", location, hint=known)

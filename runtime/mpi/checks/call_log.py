@@ -11,6 +11,7 @@ import sys
 import time
 from array import array
 from collections import deque
+from functools import cache
 from hashlib import blake2b
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
@@ -233,9 +234,13 @@ class CallLog:
             return
         comm = posted.comm
         with self._lock:
+            source = status.source if posted.source == MPI.ANY_SOURCE else posted.source
+            if source == MPI.ANY_SOURCE:
+                return  # a status that does not tell; what was posted later stays untold, too
             posted.is_over = True
-            is_real = not status.Is_cancelled() and status.source >= 0
-            posted.source, posted.tag = (status.source, status.tag) if is_real else (None, None)
+            tag = status.tag if posted.tag == MPI.ANY_TAG else posted.tag
+            is_real = not status.Is_cancelled() and source != MPI.PROC_NULL
+            posted.source, posted.tag = (source, tag) if is_real else (None, None)
             while comm.posted and comm.posted[0].is_over:
                 one = comm.posted.popleft()
                 if one.source is not None:
@@ -328,9 +333,14 @@ def where(frame: FrameType) -> str:
 
 def _program_frame() -> FrameType:
     frame: FrameType = sys._getframe(2)
-    while frame.f_code.co_filename.startswith(_OWN) and frame.f_back is not None:
+    while _is_own(frame.f_code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
     return frame
+
+
+@cache
+def _is_own(file: str) -> bool:
+    return file.startswith(_OWN)
 
 
 def _key(*parts: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
@@ -15,6 +15,7 @@ from runtime.collectives.between import (
     reduce_between,
     scatter_blobs_between,
 )
+from runtime.collectives.brief import collected_blobs, exchanged_blobs
 from runtime.collectives.broadcast import bcast_blob
 from runtime.collectives.choice import kind_of
 from runtime.collectives.neighbours import exchange_blobs
@@ -34,7 +35,8 @@ from runtime.mpi.collectives.state import CollectiveCall, CollectivePlan, nothin
 from runtime.mpi.values.numbers import integer
 
 if TYPE_CHECKING:
-    from runtime.collectives.port import Steps
+    from runtime.collectives.brief import MemberTree, Say
+    from runtime.collectives.port import Data, Steps
     from runtime.mpi.collectives.port import NativePort
 
 Operator = Callable[[Any, Any], Any]
@@ -118,6 +120,7 @@ def scatter(call: CollectiveCall, sendobj: Any, root: int = 0) -> CollectivePlan
 @planned("allgather")
 def allgather(call: CollectiveCall, sendobj: Any) -> CollectivePlan[list[Any]]:
     """Plan an allgather."""
+    is_brief = call.state.may_be_brief("allgather")
     blob = MPI.pickle.dumps(sendobj)
 
     def steps(port: NativePort) -> Steps[list[Any]]:
@@ -127,12 +130,18 @@ def allgather(call: CollectiveCall, sendobj: Any) -> CollectivePlan[list[Any]]:
             found = yield from allgather_blobs(call.layout, port, blob)
         return [_loads(one) for one in found]
 
-    return CollectivePlan("allgather", steps)
+    def collect(
+        tree: MemberTree, say: Say
+    ) -> Generator[Sequence[int], list[Data], list[Data] | None]:
+        return collected_blobs(tree, say, blob, call.state.most_of_object)
+
+    return _perhaps_brief(CollectivePlan("allgather", steps), collect if is_brief else None)
 
 
 @planned("alltoall")
 def alltoall(call: CollectiveCall, sendobj: Any) -> CollectivePlan[list[Any]]:
     """Plan an alltoall."""
+    is_brief = call.state.may_be_brief("alltoall")
     blobs = _pickles(sendobj, call.size)
 
     def steps(port: NativePort) -> Steps[list[Any]]:
@@ -144,7 +153,31 @@ def alltoall(call: CollectiveCall, sendobj: Any) -> CollectivePlan[list[Any]]:
             found = yield from alltoall_blobs(call.layout, port, blobs)
         return [_loads(one) for one in found]
 
-    return CollectivePlan("alltoall", steps)
+    def exchange(
+        tree: MemberTree, say: Say
+    ) -> Generator[Sequence[int], list[Data], list[Data] | None]:
+        return exchanged_blobs(tree, say, blobs, call.state.most_of_object)
+
+    return _perhaps_brief(CollectivePlan("alltoall", steps), exchange if is_brief else None)
+
+
+def _perhaps_brief(
+    plan: CollectivePlan[list[Any]],
+    talk_of: Callable[[MemberTree, Say], Generator[Sequence[int], list[Data], list[Data] | None]]
+    | None,
+) -> CollectivePlan[list[Any]]:
+    """Let a plan try the brief algorithm first, which finds nothing if pickles are too large."""
+    if talk_of is None:
+        return plan
+    found: list[list[Any]] = []
+
+    def briefly(tree: MemberTree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+        blobs = yield from talk_of(tree, say)
+        if blobs is not None:
+            found.append([_loads(one) for one in blobs])
+
+    plan.brief, plan.found = briefly, found
+    return plan
 
 
 def _merge(op: MPI.Op | Operator) -> Merge:

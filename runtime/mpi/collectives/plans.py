@@ -72,12 +72,10 @@ def barrier(call: CollectiveCall) -> CollectivePlan[None]:
     if call.is_inter:
         return CollectivePlan("Barrier", lambda port: barrier_between(call.state.sides, port))
     way = call.chosen("Barrier", 0).plan
+    if way == SHORT:
+        return CollectivePlan("Barrier", lambda port: meet(call.layout, port), brief=met)
     algorithm, layout = _BARRIERS.get(way, meet), call.layout_of(way)
-    return CollectivePlan(
-        kind_of("Barrier", way),
-        lambda port: algorithm(layout, port),
-        brief=met if way == SHORT else None,
-    )
+    return CollectivePlan(kind_of("Barrier", way), lambda port: algorithm(layout, port))
 
 
 _BARRIERS = {FOUR_ARY: four_ary_barrier, BUTTERFLY: butterfly_barrier}

@@ -68,6 +68,8 @@ class CollectivePlan(Generic[_T]):
     """How many bytes each member gives or gets; None if they may differ."""
     spreads: bool = False
     """Whether members only get what one has, which does not wait for them."""
+    found: list[_T] | None = None
+    """Where the brief algorithm puts its result; nothing where it turns out to be of no use."""
 
 
 _Planner = TypeVar("_Planner", bound=Callable[..., CollectivePlan[Any]])
@@ -83,6 +85,9 @@ _REFUSED: CollectivePlan[Any] = CollectivePlan("refused", nothing)
 
 
 _BROADCASTS = ("Bcast", "bcast")
+_OBJECTS = ("allgather", "alltoall")
+_LEAST_OF_OBJECT = 64
+_LARGE_CALLS = 16
 _JOINING = frozenset(("Gather", "Scatter", "Allgather", "Alltoall", "Scan", "Exscan"))
 
 
@@ -105,6 +110,8 @@ class Collecting:
         self._root_guards: dict[int, RootGuard] = {}
         self._chosen: dict[tuple[str, int | None, bool], Choice] = {}
         self._named: PlanChoice | None = None
+        self._large: dict[str, int] = {}
+        """How many calls with objects are not tried briefly, after one that was in vain."""
 
     def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> Choice:
         """Return an operation's plan for a size in bytes; one without a name between two groups.
@@ -126,6 +133,24 @@ class Collecting:
             found = self._chosen[key] = self._choose(*key)
         return found
 
+    def may_be_brief(self, operation: str) -> bool:
+        """Return whether to try the brief algorithm for objects; all members agree."""
+        if self.members.is_inter or here().has_replicas:  # restarted ones do not know what was
+            return False
+        left = self._large.pop(operation, 0)
+        if left > 1:
+            self._large[operation] = left - 1
+        return not left and self.chosen(operation, None).plan == SHORT
+
+    @property
+    def most_of_object(self) -> int:
+        """The size up to which the pickle of each member is little data."""
+        return BUNDLED // self.everybody.size
+
+    def note_large(self, operation: str) -> None:
+        """Take note of objects that were too large for the brief algorithm."""
+        self._large[operation] = _LARGE_CALLS
+
     def choose_by(self, rules: str) -> None:
         """Let rules choose plans from now on, before all else; none if empty.
 
@@ -145,6 +170,8 @@ class Collecting:
     def _is_little(self, operation: str, size: int | None) -> bool:
         if SHORT not in PLANS[operation]:
             return False
+        if operation in _OBJECTS:
+            return self.most_of_object >= _LEAST_OF_OBJECT
         of_all = (size or 0) * self.everybody.size
         return of_all <= BUNDLED if operation in _JOINING else (size or 0) <= LITTLE
 
@@ -222,7 +249,7 @@ class Collecting:
             [ranks[index] for index in self.members.peers],
         )
 
-    def carry_out(self, plan: CollectivePlan[None]) -> Operation:
+    def carry_out(self, plan: CollectivePlan[Any]) -> Operation:
         """Begin a collective that the program waits for, and complete it if that can be soon."""
         brief = None if plan.brief is None else self.brief
         if plan.brief is None or brief is None:
@@ -372,12 +399,22 @@ class CollectiveCall:
 
     def result(self, plan: CollectivePlan[_T]) -> _T:
         """Carry out a collective, and return its result."""
+        if plan.found is not None:
+            self._wait_for(self.state.carry_out(plan))
+            if plan.found:
+                return plan.found[0]
+            self.state.note_large(plan.name)
+            plan = CollectivePlan(plan.name, plan.algorithm)
         task = self.state.start(plan)
-        self.state.engine.waits.wait(task.test, lambda: (task,))
-        if task.error is not None:
-            report(self.comm, task.error)
+        self._wait_for(task)
         result: _T = task.result
         return result
+
+    def _wait_for(self, call: Operation) -> None:
+        if not call.done:
+            self.state.engine.waits.wait(call.test, lambda: (call,))
+        if call.error is not None:
+            report(self.comm, call.error)
 
     def begin(self, plan: CollectivePlan[Any]) -> MPI.Request:
         """Begin a collective."""

@@ -410,7 +410,7 @@ class FrontEndProcess:
 
     def seen(self, table: bytes) -> None:
         """Learn who is where; ranks get the table when they may run."""
-        self._code.whereabouts.told(decoded(table))
+        self._code.whereabouts.handshake(decoded(table))
         self._report_forwarding()
         self._code.locate()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from operator import itemgetter
@@ -16,9 +17,11 @@ from runtime.collectives.brief import (
     Talk,
     collected,
     collected_at,
+    collected_blobs,
     combined,
     converged,
     exchanged,
+    exchanged_blobs,
     met,
     spread,
     spread_by_root,
@@ -192,3 +195,35 @@ def test_an_exchange_sends_one_bundle_between_two_clusters_each_way(machine: Any
     assert grid.wan_messages == dict.fromkeys(pairs(SQUARE), 4)
     assert set(grid.lan_messages.values()) == {1}
     assert grid.now <= WAN + LAN
+
+
+@pytest.mark.parametrize("most", [30, 7])
+@pytest.mark.parametrize("begin", [collected_blobs, exchanged_blobs])
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    places=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=1, max_size=9),
+    data=st.data(),
+)
+def test_blobs_of_any_size_come_to_all_or_all_know_that_some_are_large(
+    machine: Any, begin: Any, most: int, places: Any, data: Any
+) -> None:
+    n = len(places)
+    sizes = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
+
+    def blob(source: int, target: int) -> bytes:
+        return bytes([source, target])[: sizes[source]] + bytes(max(sizes[source] - 2, 0))
+
+    def run(tree: MemberTree, say: Any) -> Any:
+        me = tree.layout.me
+        mine = [blob(me, to) for to in range(n)] if begin is exchanged_blobs else blob(me, 0)
+        found = yield from begin(tree, say, mine, most)
+        return pickle.dumps(None if found is None else [*map(bytes, found)])
+
+    results = [pickle.loads(one) for one in machine(places).run(talking(run))]
+    if max(sizes) > most:
+        assert results == [None] * n
+    else:
+        to = 0 if begin is collected_blobs else 1
+        assert results == [[blob(of, to * me) for of in range(n)] for me in range(n)]

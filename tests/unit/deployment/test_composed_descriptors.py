@@ -11,7 +11,7 @@ from runtime.deployment import Deployment, DescriptorContext, read_descriptor
 from runtime.deployment.compose import OneLineRequest, compose
 from runtime.deployment.machine_argument import Emulation, HostArgument, Machine, PeersArgument
 from runtime.deployment.model import ProgramKind
-from runtime.machine_words import is_host
+from runtime.safe_names import is_host
 from runtime.topology import Reachability
 
 FOLDER = "/home/ana/project"

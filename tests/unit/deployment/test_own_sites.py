@@ -65,8 +65,9 @@ def test_a_site_that_is_not_written_down_is_told_with_those_that_are(sites: Path
         "d.xml:2: error[unknown-own-site]: ~/sites.xml has no site 'lion'. did you mean 'lyon'?"
     ]
     sites.unlink()
-    assert faults('<cluster site="lyon"/>', sites) == [
-        "d.xml:2: error[unknown-own-site]: ~/sites.xml has no site 'lyon'. it has none"
+    assert faults('<cluster site="lyon"><batch nodes="4"/></cluster>', sites) == [
+        "d.xml:2: error[unknown-own-site]: ~/sites.xml has no site 'lyon'."
+        " write <site name='lyon'> there, within <sites>"
     ]
 
 

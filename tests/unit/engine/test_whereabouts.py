@@ -40,7 +40,7 @@ def test_ranks_that_started_again_are_found_where_they_are_now_and_front_ends_wh
 ):
     known = Whereabouts()
     relay = front_end_report("1:0", FORWARDER)
-    known.told([report("0:0:0", arrival(1)), report("0:1:0", arrival(2)), relay])
+    known.handshake([report("0:0:0", arrival(1)), report("0:1:0", arrival(2)), relay])
     known.moved([report("0:0:0", arrival(3))])
     known.moved([report("0:0:0", arrival(4))])
     assert known.everybody == [report("0:0:0", arrival(4)), report("0:1:0", arrival(2)), relay]
@@ -50,7 +50,7 @@ def test_who_has_moved_is_known_although_the_handshake_is_heard_of_later() -> No
     known = Whereabouts()
     known.moved([report("0:0:0", arrival(3))])
     assert known.everybody == []
-    known.told([report("0:0:0", None), report("0:0:1", None)])
+    known.handshake([report("0:0:0", None), report("0:0:1", None)])
     assert known.everybody == [report("0:0:0", arrival(3)), report("0:0:1", None)]
 
 
@@ -62,7 +62,7 @@ def test_the_first_rank_of_a_cluster_tells_which_tags_its_mpi_has() -> None:
 
 def test_those_that_take_the_places_of_lost_ones_come_behind_all_others() -> None:
     known = Whereabouts()
-    known.told([report("0:0:0", arrival(1)), report("0:1:0", arrival(2))])
+    known.handshake([report("0:0:0", arrival(1)), report("0:1:0", arrival(2))])
     known.moved([replacement(2, "0:0:0", 3, arrival(7))])
     known.moved([replacement(3, "0:1:0", 3, None)])
     found = [(one["rank"], one["incarnation"], one["doors"]) for one in known.everybody]

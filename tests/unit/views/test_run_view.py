@@ -110,8 +110,10 @@ def test_a_circle_is_drawn_as_stuck_and_those_behind_it_have_no_edges(
         {"from": "1:0:0", "to": "0:0:0", "kind": "stuck"},
     ]
     assert [one["is_final"] for one in document["findings"]] == [True, True]
+    assert rank(view, 0)["state"] == "stuck"
     view.take(Fact(5.0, MACHINE, RunSeen("running")))
     assert view.document()["findings"] == []
+    assert rank(view, 0)["state"] == "running"
 
 
 def test_traffic_is_that_of_samples_with_a_rate_until_ranks_tell_at_the_end(

@@ -1,4 +1,4 @@
-"""What may name a host, a user and a command: nothing that ssh or a shell would take for more."""
+"""Checks names of hosts, users and commands, so that ssh and shells read nothing else in them."""
 
 from __future__ import annotations
 
