@@ -315,7 +315,7 @@ class _Visit:
         return [
             Dial(source, target, is_front_end, address, outcome)
             for ((target, is_front_end), address), outcome in zip(
-                there.items(), outcomes, strict=True
+                there.items(), outcomes, strict=False
             )
         ]
 
