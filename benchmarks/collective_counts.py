@@ -26,8 +26,9 @@ import numpy
 from mpi4py import MPI
 world = MPI.COMM_WORLD
 members = world._members
-one, other = numpy.ones(1), numpy.empty(1)
-all_out, all_in = numpy.ones(world.size), numpy.empty(world.size)
+times, only, count = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]) // 8
+one, other = numpy.ones(count), numpy.empty(count)
+all_out, all_in = numpy.ones(world.size * count), numpy.empty(world.size * count)
 at_root = all_in if world.rank == 0 else None
 CALLS = {
     "barrier": world.Barrier,
@@ -51,7 +52,6 @@ def state():
     used = getrusage(RUSAGE_SELF)
     return numpy.array([used.ru_utime + used.ru_stime, used.ru_nvcsw, *sent])
 
-times, only = int(sys.argv[1]), sys.argv[2]
 for name, call in CALLS.items():
     if only and name != only:
         continue
@@ -67,7 +67,7 @@ for name, call in CALLS.items():
         print(json.dumps([name, rows]), flush=True)
 """
 HEADS = (
-    "8 bytes from or to each rank",
+    "{size} bytes from or to each rank",
     "processor, ms: mean",
     "most",
     "switches: mean",
@@ -110,13 +110,15 @@ def main() -> None:
     parser.add_argument("--here", action="store_true", help="without an emulated grid")
     parser.add_argument("--calls", type=int, default=200, metavar="N", help="of each kind (200)")
     parser.add_argument("--only", default="", metavar="CALL", help="count one of them only")
+    parser.add_argument("--bytes", type=int, default=8, help="from or to each rank (8)")
+    parser.add_argument("--encryption", choices=("none", "tls"), default="none")
     parser.add_argument("--source", type=Path, default=ROOT, help="another checkout to count")
     options = parser.parse_args()
     if not options.here and (lacking := missing()):
         sys.exit(f"{lacking} (or use --here)")
     sizes = sizes_of(options.layout)
     environ = environment() | {"PYTHONPATH": str(options.source)}
-    print(f"| {' | '.join(HEADS)} |\n|---{'|---' * (len(HEADS) - 1)}|")
+    print(f"| {' | '.join(HEADS).format(size=options.bytes)} |\n|---{'|---' * (len(HEADS) - 1)}|")
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "count.py").write_text(PROGRAM)
         file = Path(name) / "count.xml"
@@ -141,9 +143,10 @@ def descriptor(sites: list[list[str]], options: argparse.Namespace) -> str:
     grid = "".join(f"<site>{''.join(clusters)}</site>" for clusters in sites)
     return (
         '<deployment name="count"><application script="count.py">'
-        f'<argument value="{options.calls}"/><argument value="{options.only}"/></application>'
+        f'<argument value="{options.calls}"/><argument value="{options.only}"/>'
+        f'<argument value="{options.bytes}"/></application>'
         '<failure-detector protocol="none"/>'
-        f'<grid encryption="none">{grid}</grid></deployment>'
+        f'<grid encryption="{options.encryption}">{grid}</grid></deployment>'
     )
 
 

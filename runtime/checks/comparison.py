@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from gcm.records import dataclass
 from runtime.checks.reports import (
-    OBJECT,
     SYNCHRONOUS,
     CallReport,
     CheckedCall,
@@ -263,10 +262,7 @@ def _misfit(send: CheckedCall, receive: CheckedCall) -> str:
     >>> _misfit(send, CheckedCall("Recv", "a.py:2", kind="int64", size=800))
     ''
     """
-    is_pickled = OBJECT in (send.kind, receive.kind)
-    if send.kind != receive.kind and (is_pickled or (send.kind and receive.kind and send.size)):
-        # whoever matches a message before it is received may know nothing of it
-        is_unknown = receive.size is None and not receive.kind
-        return "" if is_unknown else TYPE
+    if send.kind and receive.kind and send.kind != receive.kind and send.size != 0:
+        return TYPE
     too_long = None not in (send.size, receive.size) and send.size > receive.size  # type: ignore[operator]  # neither is None
     return LENGTH if too_long else ""

@@ -11,13 +11,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.deployment import SshHop, over_ssh
+from runtime.doctor.records import ANSWERS, fits
 from runtime.launchers.base import Command, Launcher, OutputStream
 from runtime.launchers.bootstrap import read_source
 from runtime.launchers.errors import LaunchError, StillRunning
 from runtime.launchers.lines import Lines
 from runtime.launchers.ssh_faults import diagnose
+from runtime.shown_text import shown
 
 _PROBE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "probe.py")
+
+MOST_LINES = 64
+"""Lines of a host that wait to be read; a probe prints one for each question."""
 
 SSH_ENDED = 255
 """The exit code of an ssh client that could not connect."""
@@ -58,16 +63,24 @@ class Conversation:
             if line is None:
                 raise self._why_it_ended()
             try:
-                return json.loads(line)
+                answer = json.loads(line)
             except (ValueError, RecursionError):
                 continue  # output of a start-up file
+            if fits(answer, ANSWERS[question["do"]]):
+                return answer
+            self._process.kill()
+            raise LaunchError(
+                f"the probe answers what makes no sense: {shown(line)}",
+                place=self._place,
+                cure=f"See whether {shlex.quote(self._python)} is a Python there",
+            )
 
     def close(self) -> None:
         """End the dialogue; the probe exits."""
         self._process.close_input()
 
     def _line_read(self, stream: OutputStream, line: str) -> None:
-        if stream is OutputStream.OUTPUT:
+        if stream is OutputStream.OUTPUT and self._lines.qsize() < MOST_LINES:
             self._lines.put(line)
 
     def _why_it_ended(self) -> LaunchError:

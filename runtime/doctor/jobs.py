@@ -133,7 +133,7 @@ class JobExamination:
                     for one in self._starters(there, program)
                 ),
                 facts,
-                tuple(zip(outwards, outcomes, strict=True)),
+                tuple(zip(outwards, outcomes, strict=False)),
             )
 
     def _starters(self, there: Launcher, program: Sequence[str]) -> Iterator[Command]:

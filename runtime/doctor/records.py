@@ -93,11 +93,48 @@ class HostFacts:
     has_venv: bool = True
 
 
+_FACTS = {
+    **dict.fromkeys(("host", "user", "python", "library", "library_fault", "mpiexec", "ssh"), str),
+    **dict.fromkeys(("is_managed", "has_venv"), bool),
+    **dict.fromkeys(("files", "most_files"), int),
+    "version": [int],
+    "missing": [str],
+    "packages": {str: str},
+    "names": {str: [str]},
+    "interfaces": [[str]],
+    "folders": [{"folder": str, "free": int, "error": str}],
+}
+ANSWERS: Mapping[str, Any] = {
+    "facts": _FACTS, "clock": float, "listen": ({"port": int}, {"error": str}), "dial": [str],
+}  # fmt: skip
+"""The shape of the answer to each question: a type, or what holds such; a tuple has choices."""
+
+
+def fits(value: object, shape: Any) -> bool:
+    """Tell whether an answer has a shape: the host may answer whatever it likes.
+
+    >>> fits({"port": 80}, ANSWERS["listen"]), fits([[]], ANSWERS["dial"])
+    (True, False)
+    """
+    match shape:
+        case tuple():
+            return any(fits(value, one) for one in shape)
+        case list():
+            return isinstance(value, list) and all(fits(one, shape[0]) for one in value)
+        case dict() if isinstance(value, dict) and str in shape:
+            return all(fits(one, shape[str]) for one in value.values())
+        case dict():
+            same = isinstance(value, dict) and value.keys() == shape.keys()
+            return same and all(fits(value[one], shape[one]) for one in shape)  # type: ignore[index]
+        case _:
+            return type(value) is shape
+
+
 def facts_of(answer: Mapping[str, Any]) -> HostFacts:
-    """Return the facts in an answer of the probe; raises KeyError, TypeError, ValueError."""
+    """Return the facts in an answer of the probe that fits."""
     told = {
         "version": tuple(answer["version"]),
-        "interfaces": tuple((name, address) for name, address in answer["interfaces"]),
+        "interfaces": tuple((one[0], one[-1]) for one in answer["interfaces"] if one),
         "folders": tuple(FolderSpace(**one) for one in answer["folders"]),
         "missing": tuple(answer["missing"]),
     }

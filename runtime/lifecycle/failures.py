@@ -80,10 +80,14 @@ class Failures:
             isinstance(one, RankDeath) and one.observed.is_loss for one in self._known.values()
         )
 
-    def blame_what_was_lost(self) -> None:
-        """Take what was lost for failures after all: nobody has brought the program to its end."""
-        self._known |= {who: one for who, one in self.survived.items() if who not in self._known}
-        self.survived.clear()
+    def blame_what_was_lost(self, last: str = "") -> None:
+        """Take what was lost for failures after all: nobody has brought the program to its end.
+
+        The `last` replica of a rank comes first: what had ended before was survived.
+        """
+        lost, self.survived = self.survived, {}
+        decisive = {last: lost[last]} if last in lost else {}
+        self._known = {**self._known, **decisive, **lost, **self._known}
 
     def has_failed(self, who: str) -> bool:
         """Tell whether a rank, or something else, is known to have failed."""

@@ -340,7 +340,7 @@ class RunState:
         if not self.plan.replicas or not may_settle:
             return
         if self._needed.has_lost_all_of(ended):
-            self.failures.blame_what_was_lost()
+            self.failures.blame_what_was_lost(ended)
             self._let_others_end()
         elif not self._needed.ranks_without() and self._needed.are_whole():
             self._settle("each rank has a result")

@@ -290,6 +290,29 @@ def test_a_host_that_does_not_answer_keeps_no_other_from_being_examined(plan: Pl
     assert "gcm-deploy: lab/mute (127.0.0.1): waiting for the way to 127.0.0.1, " in said
 
 
+NONSENSE = {
+    "nested": "import sys; print('[' * 100000 + ']' * 100000, '[' * 900 + ']' * 900, sep='\\n')",
+    "escapes": r"print('{\"a\\u001b[2J\": 1}')",
+    "endless": "while True: print([1, 2])",
+}
+
+
+def test_a_host_that_answers_nonsense_keeps_no_other_from_being_examined(plan: Plan) -> None:
+    for name, answer in NONSENSE.items():
+        plan.folder.joinpath(f"{name}.py").write_text(answer)
+        python = f'[ "$1" = -c ] || exec -a "$0" {sys.executable} "$@"\nread asked\n'
+        python = f"#!/bin/bash\n{python}{sys.executable} {plan.folder}/{name}.py\nread asked\n"
+        plan.add(name, python=script(plan.folder / name / "python3", python))
+    plan.add("one")
+    code, report, said = examined(plan.write(), folder=plan.folder)
+    assert code == UNHEALTHY
+    told = {one["where"]: one["what"] for one in report["findings"]}
+    assert told.keys() == {f"lab/{name} (127.0.0.1)" for name in NONSENSE}, said
+    assert all("the probe answers what makes no sense" in one for one in told.values()), told
+    assert "".join([*told.values(), said.replace("\n", "")]).isprintable()
+    assert [one["reached"] for one in report["hosts"]] == [True, False, False, False, True]
+
+
 def test_a_healthy_grid_behind_ssh_has_no_findings(plan: Plan) -> None:
     plan.add("one")
     plan.add("two")
