@@ -168,10 +168,9 @@ class Oar(Site):
         assert told["owner"] == ACCOUNT
         return Recorded(number, told["state"], tuple(told["assigned_hostnames"].split("+")))
 
-    def hold_all(self, walltime: str = "2:0:0") -> str:
+    def hold_all(self) -> str:
         """Let another job of the account have all nodes; return its number."""
-        nodes = f"/nodes={len(self.nodes)},walltime={walltime}"
-        wanted = ("-l", nodes, "-O", "/dev/null", "-E", "/dev/null")
+        wanted = ("-l", f"/nodes={len(self.nodes)}", "-O", "/dev/null", "-E", "/dev/null")
         _, said, _ = self.call("oarsub", "-n", "other", *wanted, "sleep 300")
         (number,) = re.findall(r"OAR_JOB_ID=(\d+)", said)
         wait_until(lambda: self.record_of(number).state == "Running")

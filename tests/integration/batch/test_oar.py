@@ -71,15 +71,12 @@ def test_the_job_of_a_launcher_that_was_killed_is_gone(oar: Oar) -> None:
     wait_until(oar.is_given_back)
 
 
-@pytest.mark.timeout(300)
-def test_two_clusters_reserve_the_earliest_start_that_both_can_have(oar: Oar) -> None:
-    oar.hold_all("0:1:15")
+@pytest.mark.timeout(230)
+def test_two_clusters_reserve_nodes_from_a_common_start_on(oar: Oar) -> None:
     path = oar.descriptor(HELLO, cluster=oar.cluster("saone"))
-    code, said, errors = end_of(oar.start(path, "--verbose", "--summary"), 240)
+    code, said, errors = end_of(oar.start(path, "--verbose", "--summary"), 180)
     assert (code, said.count("of 4")) == (0, 4), errors
-    asked = re.findall(r"rhone: reserves nodes from a start in (\d+) s on", errors)
-    assert asked[0] == "60"
-    assert 60 < int(asked[1]) < 90, asked
+    assert "rhone: reserves nodes from a start in 60 s on" in errors
     (row,) = re.findall(r"^lyon +(\d+), (\d+) .* (\S+)$", errors, re.MULTILINE)
     assert float(row[2]) < 0.01, errors
     for number in row[:2]:
