@@ -28,8 +28,18 @@ class BatchSystem(ABC):
     ends_processes = True
     """Whether what `inside` starts ends with the job; ssh starts beside it, so the run looks."""
 
-    def present(self, environment: Mapping[str, str]) -> JobRequest | None:  # noqa: ARG002 - most leave no sign
-        """Return the job in which a process with this environment runs; None if it is in none."""
+    places_file = ""
+    """The variable in a job that names a file with the host of each place, "" for none."""
+
+    def present(
+        self,
+        environment: Mapping[str, str],  # noqa: ARG002 - most leave no sign
+        places: Sequence[str],  # noqa: ARG002
+    ) -> JobRequest | None:
+        """Return the job in which a process with this environment runs; None if it is in none.
+
+        `places` are the lines of its `places_file`.
+        """
         return None
 
     @abstractmethod

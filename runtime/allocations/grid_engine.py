@@ -22,7 +22,7 @@ number=$(echo "$said" | sed -n 's/^Your advance reservation \\([0-9]*\\) .*/\\1/
 qsub -terse -ar "$number" || { code=$?; qrdel "$number" >&2; exit $code; }
 """
 _CANCEL = 'qdel "$1"; qrdel "$1"'
-_STATUS = 'qstat -g t && { qstat -j "$1" 2>/dev/null; true; }'
+_STATUS = 'qstat -g t && { { qselect -qs u; qstat -j "$1"; } 2>/dev/null; true; }'
 
 
 class GridEngine(BatchSystem):
@@ -80,7 +80,11 @@ class GridEngine(BatchSystem):
             raise Unreadable(f"qsub printed no number of a job, but '{shown(last)}'")
         return number
 
-    def present(self, environment: Mapping[str, str]) -> JobRequest | None:
+    def present(
+        self,
+        environment: Mapping[str, str],
+        places: Sequence[str],  # noqa: ARG002 - its variables tell
+    ) -> JobRequest | None:
         """Return the job that `qsub` or `qrsh` tell of."""
         number, nodes, slots = map(environment.get, ("JOB_ID", "NHOSTS", "NSLOTS"))
         if not number or not nodes or not slots:
@@ -88,12 +92,17 @@ class GridEngine(BatchSystem):
         return JobRequest(self.name, int(nodes), int(slots) // int(nodes), job=number)
 
     def status(self, jobs: Sequence[str]) -> Sequence[str]:
-        """Return `qstat`, told to print each slot, and then why jobs wait, where that is known."""
+        """Return `qstat` for each slot, then the queues of silent nodes, then why jobs wait."""
         return ("/bin/sh", "-c", _STATUS, "gcm", ",".join(jobs))
 
     def jobs(self, printed: str) -> dict[str, BatchJob]:
-        """Return jobs, each with why it waits if the scheduler of the site collects that."""
+        """Return jobs, each with why it waits if the scheduler of the site collects that.
+
+        One with a node that is silent for longer than the site admits (`max_unheard`) is over:
+        Grid Engine leaves it as it is.
+        """
         reasons = _reasons(printed)
+        silent = set(re.findall(r"^[^\s@]+@(\S+)$", printed, re.MULTILINE))
         found: dict[str, BatchJob] = {}
         hosts: dict[str, dict[str, None]] = {}
         masters: dict[str, str] = {}
@@ -112,7 +121,10 @@ class GridEngine(BatchSystem):
             found[number] = BatchJob(number, phase, state, reason)
         for number, names in hosts.items():
             first = dict.fromkeys(one for one in (masters.get(number),) if one is not None)
-            found[number] = replace(found[number], nodes=" ".join(first | names))
+            job = replace(found[number], nodes=" ".join(first | names))
+            if lost := sorted(silent.intersection(names)):
+                job = replace(job, phase=JobPhase.OVER, reason=f"{', '.join(lost)} is silent")
+            found[number] = job
         return found
 
     def is_forgotten(self, said: str) -> bool:  # noqa: ARG002 - it never fails for that

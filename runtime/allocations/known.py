@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from runtime.allocations.contract import BatchSystem
 from runtime.allocations.flux import FLUX
@@ -31,5 +32,12 @@ def can_reserve(requests: Sequence[JobRequest]) -> bool:
 
 def present_job(environment: Mapping[str, str]) -> JobRequest | None:
     """Return the job in which a process with this environment runs; None if it is in none."""
-    found = (one.present(environment) for one in _KNOWN)
+    found = (one.present(environment, _lines(environment.get(one.places_file))) for one in _KNOWN)
     return next((one for one in found if one is not None), None)
+
+
+def _lines(path: str | None) -> list[str]:
+    try:
+        return Path(path).read_text(encoding="utf-8").split() if path else []
+    except OSError:
+        return []  # a process elsewhere that only has the environment of the job

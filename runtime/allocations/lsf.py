@@ -77,7 +77,11 @@ class Lsf(BatchSystem):
         found = {"LSB_JOBID": grant.job.number, "LSB_MCPU_HOSTS": each}
         return remote_shell(SSH, grant.hosts[0], found)
 
-    def present(self, environment: Mapping[str, str]) -> JobRequest | None:
+    def present(
+        self,
+        environment: Mapping[str, str],
+        places: Sequence[str],  # noqa: ARG002 - its variables tell
+    ) -> JobRequest | None:
         """Return the job that `bsub` tells its script of."""
         number, hosts = environment.get("LSB_JOBID"), environment.get("LSB_MCPU_HOSTS", "").split()
         tasks = [int(one) for one in hosts[1::2] if one.isdecimal()]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from runtime.allocations.contract import BatchSystem, Unreadable
@@ -28,6 +29,19 @@ class Oar(BatchSystem):
     """OAR 2.5. It runs a file, which the script removes at its end."""
 
     name = "oar"
+    places_file = "OAR_NODEFILE"
+
+    def present(self, environment: Mapping[str, str], places: Sequence[str]) -> JobRequest | None:
+        """Return the job that `oarsub` tells of, with a place for each of its cores.
+
+        >>> job = Oar().present({"OAR_JOB_ID": "17"}, ["n1", "n1", "n2", "n2"])
+        >>> job.job, job.nodes, job.tasks_per_node
+        ('17', 2, 2)
+        """
+        number, cores = environment.get("OAR_JOB_ID"), Counter(places)
+        if not number or not cores:
+            return None
+        return JobRequest(self.name, len(cores), min(cores.values()), job=number)
 
     def script(self, request: JobRequest, name: str, lease: str) -> str:
         """Return the script, which removes itself."""

@@ -37,13 +37,17 @@ class Slurm(BatchSystem):
         ("srun", "--mpi=pmi2", "--ntasks=2"),
     )
 
-    def present(self, environment: Mapping[str, str]) -> JobRequest | None:
+    def present(
+        self,
+        environment: Mapping[str, str],
+        places: Sequence[str],  # noqa: ARG002 - its variables tell
+    ) -> JobRequest | None:
         """Return the job that `salloc`, `sbatch` or `srun` tell of.
 
         Where nodes have different numbers of tasks, each has place for as many as the smallest.
 
         >>> told = {"SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "3"}
-        >>> job = Slurm().present({**told, "SLURM_TASKS_PER_NODE": "4(x2),2"})
+        >>> job = Slurm().present({**told, "SLURM_TASKS_PER_NODE": "4(x2),2"}, ())
         >>> job.job, job.nodes, job.tasks_per_node
         ('17', 3, 2)
         """

@@ -22,6 +22,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -145,13 +146,14 @@ class MovedRun:
             self._client("runtime.cli.moved", verb, self.folder) as argv,
             subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process,
         ):
-            assert process.stdout is not None
-            try:
-                yield cast("BinaryIO", process.stdout)
-            except BaseException:
-                process.kill()  # it may wait for more of the run
-                raise
-            process.stdout.read()
+            stdout = cast("BufferedReader", process.stdout)
+            if stdout.peek(1) or not process.wait():
+                try:
+                    yield stdout
+                except BaseException:
+                    process.kill()  # it may wait for more of the run
+                    raise
+                stdout.read()
             if code := process.wait():
                 raise LaunchError(
                     f"the connection ended with exit code {code}",

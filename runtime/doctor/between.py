@@ -86,13 +86,13 @@ def check_connections(
                     told[key] = dial, None
                     break  # all of them are closed; the shortest is the one to open
                 told.setdefault(key, (dial, found[works]))
-    doors: dict[object, list[tuple[Dial, Route | None]]] = {}
+    endpoints: dict[object, list[tuple[Dial, Route | None]]] = {}
     for dial, another in told.values():
         kind = dial.outcome.partition(":")[0]
-        door = (dial.target, dial.to_front_end, kind, another is None)
-        doors.setdefault(door, []).append((dial, another))
-    for alike in doors.values():
-        yield _closed_door([dial for dial, _ in alike], alike[0][1], owners, grid)
+        endpoint = (dial.target, dial.to_front_end, kind, another is None)
+        endpoints.setdefault(endpoint, []).append((dial, another))
+    for alike in endpoints.values():
+        yield _closed_endpoint([dial for dial, _ in alike], alike[0][1], owners, grid)
 
 
 def _have_ranks(grid: Grid, *clusters: Position) -> bool:
@@ -112,7 +112,7 @@ def _key(leg: Leg) -> tuple[Position, Position, bool]:
     return (leg.dialler.cluster, leg.listener.cluster, not isinstance(leg.listener, Rank))
 
 
-def _closed_door(
+def _closed_endpoint(
     dials: Sequence[Dial],
     another: Route | None,
     owners: Mapping[Position, Record],
@@ -120,7 +120,7 @@ def _closed_door(
 ) -> Finding:
     dial, target = dials[0], owners[dials[0].target].host
     sources = ", ".join(dict.fromkeys(owners[one.source].host.path for one in dials))
-    door = "the front-end" if dial.to_front_end else "ranks"
+    endpoint = "the front-end" if dial.to_front_end else "ranks"
     kind, _, detail = dial.outcome.partition(": ")
     way = another and another.named(partial(_name, grid))
     is_name = kind == "unresolved"
@@ -128,7 +128,7 @@ def _closed_door(
     return Finding(
         "unresolvable-name" if is_name else "closed-port",
         Severity.WARNING if another else Severity.ERROR,
-        f"{door} of {target.path} cannot be connected to from {sources}:"
+        f"{endpoint} of {target.path} cannot be connected to from {sources}:"
         f" {dial.address} {'is not a name known there' if is_name else f'is {kind} ({detail})'}",
         f"{sources} → {target.path}",
         f"messages take another route ({way}), the first one only after this one has failed"

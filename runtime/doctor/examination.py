@@ -258,14 +258,14 @@ class _Visit:
             if grid.cluster_at(*position).size
         }
         word = os.urandom(8).hex()
-        doors: dict[tuple[Position, bool], str] = {}
+        endpoints: dict[tuple[Position, bool], str] = {}
         listening = self._all(
             [partial(self._listen, one, at, records[at], word) for one, at in owners.items()]
         )
         for found in listening:
-            doors |= found
+            endpoints |= found
         dialled = self._all(
-            [partial(self._dial, one, at, doors, owners, word) for one, at in owners.items()]
+            [partial(self._dial, one, at, endpoints, owners, word) for one, at in owners.items()]
         )
         return [dial for found in dialled for dial in found]
 
@@ -276,7 +276,7 @@ class _Visit:
         assert self._plan is not None
         assert record.facts is not None
         cluster = self._plan.deployment.cluster(position)
-        doors: dict[tuple[Position, bool], str] = {}
+        endpoints: dict[tuple[Position, bool], str] = {}
         wanted = []
         if cluster.reachability is Reachability.DIRECT:
             wanted.append((False, record.facts.host, 0))
@@ -285,19 +285,21 @@ class _Visit:
         for is_front_end, name, port in wanted:
             with suppress(LaunchError), self._busy(record.host, "a listening port"):
                 found = self._talks[at].ask(self._timeout, do="listen", port=port, word=word)
-                doors[position, is_front_end] = f"{name}:{found.get('port', port)}"
-        return doors
+                endpoints[position, is_front_end] = f"{name}:{found.get('port', port)}"
+        return endpoints
 
     def _dial(
         self,
         source: Position,
         at: int,
-        doors: dict[tuple[Position, bool], str],
+        endpoints: dict[tuple[Position, bool], str],
         owners: dict[Position, int],
         word: str,
     ) -> list[Dial]:
         there = {
-            door: address for door, address in doors.items() if owners[door[0]] != owners[source]
+            endpoint: address
+            for endpoint, address in endpoints.items()
+            if owners[endpoint[0]] != owners[source]
         }
         pairs = [address.rpartition(":") for address in there.values()]
         with self._busy(self._hosts[at], "connections to the other clusters"):

@@ -18,6 +18,9 @@ ANSWER_TIMEOUT = 45.0
 Fewer than a start may take by default, so that it is named before that is over.
 """
 
+_MARK = "gcm-command-begins"
+_TOLD = f'echo {_MARK}; echo {_MARK} >&2; exec "$0" "$@"'
+
 MOST_SAID = 4 << 20
 """Bytes that a command of the batch system may print: one that never ends must not fill memory."""
 
@@ -96,7 +99,8 @@ class JobQueue:
         """
         over = threading.Event()
         said = Collected(MOST_SAID, over.set)
-        process = self.login.start(Command(login_words(words), first_input=text.encode()), said)
+        told = login_words(("/bin/sh", "-c", _TOLD, *words))
+        process = self.login.start(Command(told, first_input=text.encode()), said)
         process.close_input()
         process.when_done(over.set)
         is_over = over.wait(ANSWER_TIMEOUT)
@@ -108,7 +112,7 @@ class JobQueue:
                 cure=f"Look whether {self.system.name} works there",
             )
         code = process.wait(0).shell_code
-        return code, said.output, "\n".join(process.tail)
+        return code, _own(said.output), _own("\n".join([*process.tail, ""])).strip()
 
     def give_up(self) -> None:
         """Stop waiting for a login node that has not answered; what has jobs is left alone."""
@@ -119,6 +123,15 @@ class JobQueue:
         """Let go of the login node."""
         if self._is_own:
             self.login.close()
+
+
+def _own(printed: str) -> str:
+    """Return what a command has printed, without what the profile of the account has before it.
+
+    >>> _own(f"Welcome!{chr(10)}{_MARK}{chr(10)}4711"), _own("no shell here")
+    ('4711', 'no shell here')
+    """
+    return printed.rpartition(f"{_MARK}\n")[2]
 
 
 def login_words(words: Sequence[str]) -> Sequence[str]:

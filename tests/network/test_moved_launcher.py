@@ -137,6 +137,9 @@ def test_a_run_goes_on_where_its_launcher_moved_while_the_laptop_has_no_network(
     for host in (STAYS, OTHER):
         hosts.grid.cut(LAPTOP, host)
     await_true(lambda: (tmp_path / "here0").exists() and (tmp_path / "here1").exists())
+    code, out, errors = hosts.run("attach", name)
+    assert (code, out) == (203, "")
+    assert f"{address}: the connection ended with exit code 255. The run goes on there" in errors
     (tmp_path / "end").touch()
     await_true(lambda: "CommandEnded" in (hosts.runs(STAYS) / name / "run.facts").read_text())
     for host in (STAYS, OTHER):

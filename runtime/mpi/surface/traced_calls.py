@@ -21,6 +21,7 @@ from typing import Any
 
 from mpi4py import MPI
 
+from runtime.collectives.choice import Choice
 from runtime.matching import traced
 from runtime.matching.traced import NO_COMMUNICATOR, ROW, UNKNOWN
 from runtime.membership.rank_link import current
@@ -160,10 +161,10 @@ def trace() -> None:
 
     choose: Call = Collecting.chosen
 
-    def chosen(self: Any, *args: Any, **options: Any) -> str:
-        found: str = choose(self, *args, **options)
-        if _inside.call and found:
-            _inside.plan = _rows.plan(found)
+    def chosen(self: Any, *args: Any, **options: Any) -> Choice:
+        found: Choice = choose(self, *args, **options)
+        if _inside.call and found.plan:
+            _inside.plan = _rows.plan(str(found))
         return found
 
     setattr(Collecting, "chosen", chosen)  # noqa: B010 - a method of a class

@@ -113,7 +113,7 @@ class CodeRuns:
             self._ended.append(ranks)
             self._advance(CodeEvent.RESTARTED)
             fresh = self.present = self._new(incarnation)
-            # Later, because the listener of the run before has to be closed first.
+            # Deferred: the listener of the run before has to be closed first.
             self._reactor.soon(lambda: self._begin_again(fresh))
         elif not ranks.has_begun:
             ranks.start()

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.grid import EmulatedGrid, Layout, Line, missing
+from benchmarks.grid import EmulatedGrid, missing
+from tests.integration.batch import two_slurms
 from tests.integration.batch.grid_engine_daemons import GridEngine
 from tests.integration.batch.oar_daemons import Oar, missing_cpusets
-from tests.integration.batch.site import NODES, NUMBER, folder_of_account
+from tests.integration.batch.site import folder_of_account
 from tests.integration.batch.slurm_daemons import Slurm
 from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
-from tests.sshd import Sshd, running_sshd
-from tools.on_grids import ROOT
-
-LINE = Line(delay=0.0002, rate=10e9)
+from tests.sshd import Sshd
 
 
 def hosts_of(sites: int) -> EmulatedGrid:
-    """Return the hosts of so many sites, each with a login node and nodes."""
+    """Return the hosts of so many sites; without the means the test is skipped."""
     if lacking := missing():
         pytest.skip(lacking)
-    return EmulatedGrid(Layout(sites * (NODES + 1,), lan=LINE, wan=LINE))
+    return two_slurms.hosts_of(sites)
 
 
 @pytest.fixture(scope="session")
@@ -36,29 +33,15 @@ def grid() -> Iterator[EmulatedGrid]:
 @pytest.fixture(scope="session")
 def all_of_slurm(grid: EmulatedGrid) -> Iterator[Slurm]:
     """A Slurm of three nodes."""
-    with folder_of_account("slurm") as folder:
-        made = Slurm(grid, list(grid.clusters)[: NODES + 1], folder)
+    with two_slurms.near_slurm(grid) as made:
         yield made
-        made.close()
 
 
 @pytest.fixture(scope="session")
 def far_slurm(grid: EmulatedGrid) -> Iterator[tuple[Slurm, Sshd]]:
     """Another Slurm, whose commands are only found behind an sshd."""
-    with folder_of_account("far") as folder, folder_of_account("sshd") as keys:
-        made = Slurm(grid, list(grid.clusters)[NODES + 1 :], folder)
-        with running_sshd(
-            keys,
-            address=grid.clusters[made.login].address,
-            popen=lambda command, **how: grid.popen(made.login, command, stderr=how["stderr"]),
-            SLURM_CONF=made.configuration,
-            HOME=made.home,
-            PYTHONPATH=ROOT,
-        ) as server:
-            for one in keys.iterdir():
-                os.chown(one, NUMBER, NUMBER)
-            yield made, server
-        made.close()
+    with two_slurms.slurm_behind_sshd(grid) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -51,6 +51,7 @@ class GridEngine(Site):
     """A Grid Engine whose master is on the login node; its user reaches nodes by ssh."""
 
     system = "grid-engine"
+    running, ended = "r", ("100",)
 
     def __init__(self, grid: EmulatedGrid, hosts: Sequence[str], folder: Path) -> None:
         super().__init__(grid, hosts, folder)
@@ -59,14 +60,14 @@ class GridEngine(Site):
         self.environment |= settings
         self._install()
         self.let_in()
-        self._daemon(self.login, "sge_qmaster")
+        self._start_master()
         wait_until(lambda: self.run("qconf", "-sm"))
         for one in self.nodes:
             self.run("qconf", "-ah", one)
             self.run("qconf", "-as", one)
         self.run("qconf", "-as", self.login)
         for one in self.nodes:
-            self._daemon(one, "sge_execd")
+            self.boot(one)
         self._configure("-Ahgrp", _HOSTS.format(nodes=" ".join(self.nodes)))
         self._configure("-Ap", _PLACES.format(each=TASKS))
         self._change(
@@ -91,6 +92,9 @@ class GridEngine(Site):
         configuration = (DEFAULTS / "default-configuration").read_text()
         found = configuration.replace("/var/spool/gridengine", str(spool))
         found = found.replace("flush_time=00:00:15", "flush_time=00:00:01")
+        # so that a node that is lost is noticed soon
+        found = re.sub(r"(?m)^(load_report_time +)\S+$", r"\g<1>00:00:02", found)
+        found = re.sub(r"(?m)^(max_unheard +)\S+$", r"\g<1>00:00:10", found)
         (self.folder / "configuration").write_text(found)
         for top in (self.root, spool):
             for path in (top, *top.rglob("*")):
@@ -108,13 +112,20 @@ class GridEngine(Site):
             done = self.grid.run(self.login, command, timeout=PATIENCE, env=self.environment)
             assert done.returncode == 0, done.stderr
 
-    def _daemon(self, host: str, name: str) -> None:
-        with (self.folder / f"{name}.{host}.log").open("ab") as log:
-            daemon = self.grid.popen(
-                host, [str(PROGRAMS / name)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env=self.environment,
+    def _start_master(self) -> None:
+        with (self.folder / "master.log").open("ab") as log:
+            master = self.grid.popen(
+                self.login, [str(PROGRAMS / "sge_qmaster")], stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, env=self.environment,
             )  # fmt: skip
-        self.keep(daemon)
+        self.keep(master)
+
+    def boot(self, node: str) -> None:
+        """Start the daemons of a node."""
+        # the master refuses a node whose connection from before it still has
+        self.run("ss", "-K", "dst", self.grid.clusters[node].address)
+        self.start_sshd(node)
+        self.detach(node, "env", "-u", "SGE_ND", str(PROGRAMS / "sge_execd"))
 
     def _configure(self, option: str, text: str) -> None:
         file = self.folder / "told"
@@ -131,19 +142,24 @@ class GridEngine(Site):
         """Return the names of all jobs that hold nodes or wait for them."""
         return re.findall(r"<JB_name>(.*)</JB_name>", self.run("qstat", "-u", "*", "-xml"))
 
-    def nodes_of(self, name: str) -> tuple[str, ...]:
-        """Return the nodes of a job that runs, as the master tells them."""
-        rows = self.run("qstat", "-u", "*", "-g", "t", "-xml").split("</job_list>")
-        mine = sorted((row for row in rows if f"<JB_name>{name}<" in row), key=_is_slave)
-        return tuple(dict.fromkeys(re.findall(r"<queue_name>all.q@(.*)</", "".join(mine))))
+    def record(self, number: str = "") -> Recorded:
+        """Return what Grid Engine has recorded of a job; of one that has ended only its first node.
 
-    def record(self) -> Recorded:
-        """Return what Grid Engine has recorded of the account's last job that has ended."""
-        rows = map(str.split, self.run("qacct", "-o", ACCOUNT, "-j").splitlines())
-        told = {row[0]: row[1] for row in rows if len(row) > 1}
-        return Recorded(
-            told.get("jobnumber", ""), told.get("failed", ""), (told.get("hostname", ""),)
-        )
+        That one's state is how it `failed`: 0 if it has not, 100 if it was killed.
+        """
+        rows = self.run("qstat", "-u", ACCOUNT, "-g", "t", "-xml").split("</job_list>")
+        mine = sorted((row for row in rows if f"{number}</JB_job_number>" in row), key=_is_slave)
+        if told := "".join(mine):
+            nodes = dict.fromkeys(re.findall(r"<queue_name>all.q@(.*)</", told))
+            (found,) = {*re.findall(r"<JB_job_number>(\d+)<", told)}
+            (state,) = {*re.findall(r"<state>(\w+)<", told)}
+            return Recorded(found, state, tuple(nodes))
+        asked = ("-j", number) if number else ("-o", ACCOUNT, "-j")
+        lines = map(str.split, self.run("qacct", *asked).splitlines())
+        ended = {line[0]: line[1] for line in lines if len(line) > 1}
+        words = ("jobnumber", "failed", "hostname")
+        found, state, node = (ended.get(word, "") for word in words)
+        return Recorded(found, state, (node,))
 
     def hold_all(self) -> str:
         """Let another job have all nodes, also of the account, for root may have none."""

@@ -64,6 +64,7 @@ class Oar(Site):
     """An OAR whose server and database are on the login node."""
 
     system = "oar"
+    running, ended = "Running", ("Error", "Terminated")
 
     def __init__(self, grid: EmulatedGrid, hosts: Sequence[str], folder: Path) -> None:
         super().__init__(grid, hosts, folder)
@@ -74,9 +75,7 @@ class Oar(Site):
             self._order(host, told)
         self._start_database()
         for node in self.nodes:
-            log = str(folder / f"sshd.{node}.log")
-            command = ["/usr/sbin/sshd", "-D", "-E", log, "-f", "/etc/oar/sshd_config"]
-            self.keep(grid.popen(node, command, stdin=subprocess.DEVNULL))
+            self.boot(node)
         self._start_server()
         orders = ["oarproperty -a core", "oarproperty -a cpu", "oarproperty -c -a host"]
         for number, node in enumerate(self.nodes):
@@ -86,6 +85,11 @@ class Oar(Site):
                 for core in range(TASKS)
             ]
         self._order(self.login, "\n".join(orders))
+
+    def boot(self, node: str) -> None:
+        """Start the sshd of a node, which is all that OAR needs there."""
+        log = str(self.folder / f"sshd.{node}.log")
+        self.detach(node, "/usr/sbin/sshd", "-E", log, "-f", "/etc/oar/sshd_config")
 
     def _configure(self) -> None:
         etc = self.folder / "etc"
@@ -157,24 +161,20 @@ class Oar(Site):
         """Return the names of all jobs that hold nodes or wait for them."""
         return re.findall(r"^ +name = (.*)$", self.run("oarstat", "-f"), re.MULTILINE)
 
-    def number(self) -> str:
-        """Return the number of the only job that is there."""
-        (found,) = re.findall(r"^Job_Id: (\d+)$", self.run("oarstat", "-f"), re.MULTILINE)
-        return str(found)
-
-    def record_of(self, number: str) -> Recorded:
-        """Return what OAR has recorded of a job, which has to be the account's."""
+    def record(self, number: str = "") -> Recorded:
+        """Return what OAR has recorded of a job, by default of the only one that is there."""
+        if not number:
+            (number,) = re.findall(r"^Job_Id: (\d+)$", self.run("oarstat", "-f"), re.MULTILINE)
         told = self._told("-j", number)
         assert told["owner"] == ACCOUNT
         return Recorded(number, told["state"], tuple(told["assigned_hostnames"].split("+")))
 
-    def hold_all(self, walltime: str = "2:0:0") -> str:
+    def hold_all(self) -> str:
         """Let another job of the account have all nodes; return its number."""
-        nodes = f"/nodes={len(self.nodes)},walltime={walltime}"
-        wanted = ("-l", nodes, "-O", "/dev/null", "-E", "/dev/null")
+        wanted = ("-l", f"/nodes={len(self.nodes)}", "-O", "/dev/null", "-E", "/dev/null")
         _, said, _ = self.call("oarsub", "-n", "other", *wanted, "sleep 300")
         (number,) = re.findall(r"OAR_JOB_ID=(\d+)", said)
-        wait_until(lambda: self.record_of(number).state == "Running")
+        wait_until(lambda: self.record(number).state == "Running")
         return str(number)
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from shutil import rmtree
 
 from benchmarks.grid import EmulatedGrid
-from benchmarks.grid.sweeping import inside
+from benchmarks.grid.sweeping import inside, sweep
 from tools.on_grids import COMMAND, ROOT, environment
 
 PYTHON = Path(sys.executable)
@@ -41,6 +41,11 @@ from mpi4py import MPI
 print("rank", MPI.COMM_WORLD.rank, flush=True)
 time.sleep(300)
 """
+WAIT = """
+import pathlib, time
+while not pathlib.Path("{file}").exists():
+    time.sleep(0.1)
+"""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,9 @@ class Site:
     system = ""
     batch = ""
     """Attributes that each `<batch>` needs at this site."""
+    running = ""
+    ended: tuple[str, ...] = ()
+    """The states that are recorded of a job of a run, while it goes on and after that."""
 
     def __init__(self, grid: EmulatedGrid, hosts: Sequence[str], folder: Path) -> None:
         self.grid = grid
@@ -165,7 +173,7 @@ class Site:
       </cluster>"""
 
     def let_in(self) -> None:
-        """Start an sshd on each node, for the account with its own key."""
+        """Make the keys with which the account gets from node to node."""
         keys, host_key = self.home / ".ssh", self.folder / "host_key"
         keys.mkdir(mode=0o700)
         for key in (host_key, keys / "id_ed25519"):
@@ -177,11 +185,18 @@ class Site:
         for path in (keys, *keys.iterdir()):
             os.chown(path, NUMBER, NUMBER)
         Path("/run/sshd").mkdir(exist_ok=True)
+
+    def start_sshd(self, node: str) -> None:
+        """Start the sshd of a node into which the account is let."""
         options = ("UsePAM=no", "PidFile=none", "StrictModes=no", "MaxStartups=100")
-        for node in self.nodes:
-            words = [word for one in options for word in ("-o", one)]
-            command = ["/usr/sbin/sshd", "-D", "-f", "/dev/null", "-h", str(host_key), *words]
-            self.keep(self.grid.popen(node, command, stdin=subprocess.DEVNULL))
+        words = [word for one in options for word in ("-o", one)]
+        key = str(self.folder / "host_key")
+        self.detach(node, "/usr/sbin/sshd", "-f", "/dev/null", "-h", key, *words)
+
+    def detach(self, node: str, *command: str) -> None:
+        """Run what starts a daemon, which is nobody's child then and ends with the grid."""
+        done = self.grid.run(node, command, timeout=PATIENCE, env=self.environment)
+        assert done.returncode == 0, done.stderr
 
     def keep(self, daemon: subprocess.Popen[str]) -> None:
         """Let a daemon be ended with the site, the last one first."""
@@ -197,9 +212,27 @@ class Site:
         """Return the names of all jobs that hold nodes or wait for them."""
         raise NotImplementedError
 
-    def record(self) -> Recorded:
-        """Return what the daemons have recorded of the last job."""
+    def record(self, number: str = "") -> Recorded:
+        """Return what the daemons have recorded of a job of the account, by default of the last."""
         raise NotImplementedError
+
+    def boot(self, node: str) -> None:
+        """Start the daemons of a node."""
+        raise NotImplementedError
+
+    @contextmanager
+    def lost(self, node: str) -> Iterator[None]:
+        """Let a node fail, with all that runs there: nobody hears anything of it until the end."""
+        others = [one for one in (self.login, *self.nodes) if one != node]
+        for other in others:
+            self.grid.cut(node, other)
+        sweep([self.grid.holder(node)])
+        try:
+            yield
+        finally:
+            for other in others:
+                self.grid.heal(node, other)
+            self.boot(node)
 
     def leases(self) -> list[Path]:
         """Return the leases of runs that hold nodes, or are asking for some."""

@@ -6,12 +6,11 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.grid import EmulatedGrid
-from benchmarks.grid.sweeping import sweep
 from tests.integration.batch.site import (
     CORES,
     NUMBER,
@@ -52,6 +51,7 @@ class Slurm(Site):
     """A Slurm whose controller is on the login node."""
 
     system = "slurm"
+    running, ended = "RUNNING", ("CANCELLED",)
 
     def __init__(self, grid: EmulatedGrid, hosts: Sequence[str], folder: Path) -> None:
         super().__init__(grid, hosts, folder)
@@ -91,24 +91,8 @@ class Slurm(Site):
         return self._daemon((*become, "/usr/sbin/munged", "--foreground"))
 
     def boot(self, node: str) -> None:
-        """Start the daemon of a node, which is nobody's child."""
-        command = ("/usr/sbin/slurmd", "-f", str(self.configuration), "-N", node)
-        done = self.grid.run(node, command, timeout=PATIENCE, env=self.environment)
-        assert done.returncode == 0, done.stderr
-
-    @contextmanager
-    def lost(self, node: str) -> Iterator[None]:
-        """Let a node fail, with all that runs there: nobody hears anything of it until the end."""
-        others = [one for one in (self.login, *self.nodes) if one != node]
-        for other in others:
-            self.grid.cut(node, other)
-        sweep([self.grid.holder(node)])
-        try:
-            yield
-        finally:
-            for other in others:
-                self.grid.heal(node, other)
-            self.boot(node)
+        """Start the daemon of a node."""
+        self.detach(node, "/usr/sbin/slurmd", "-f", str(self.configuration), "-N", node)
 
     def _controller(self) -> subprocess.Popen[str]:
         command = ("/usr/sbin/slurmctld", "-f", str(self.configuration), "-D", "-c")
@@ -129,18 +113,19 @@ class Slurm(Site):
         """Return the names of all jobs that hold nodes or wait for them."""
         return self.run("squeue", "-h", "-o", "%j", f"--states={ALIVE}").split()
 
-    def fields(self) -> dict[str, str]:
-        """Return what Slurm has recorded of the last job, by its own names."""
-        lines = self.run("scontrol", "show", "job", "--oneliner").strip().splitlines()
+    def fields(self, number: str = "") -> dict[str, str]:
+        """Return what Slurm has recorded of a job, by its own names; by default of the last one."""
+        asked = ("scontrol", "show", "job", *filter(None, [number]), "--oneliner")
+        lines = self.run(*asked).strip().splitlines()
         jobs = [dict(word.split("=", 1) for word in one.split() if "=" in word) for one in lines]
         return max(jobs, key=lambda job: int(job["JobId"]))
 
-    def record(self) -> Recorded:
-        """Return what Slurm has recorded of the last job, which has to be the account's."""
-        last = self.fields()
-        assert last["UserId"].endswith(f"({NUMBER})"), last
-        nodes = self.run("scontrol", "show", "hostnames", last["NodeList"]).split()
-        return Recorded(last["JobId"], last["JobState"], tuple(nodes))
+    def record(self, number: str = "") -> Recorded:
+        """Return what Slurm has recorded of a job, which has to be the account's."""
+        told = self.fields(number)
+        assert told["UserId"].endswith(f"({NUMBER})"), told
+        nodes = self.run("scontrol", "show", "hostnames", told["NodeList"]).split()
+        return Recorded(told["JobId"], told["JobState"], tuple(nodes))
 
     def hold_all(self) -> str:
         """Let another job have all nodes; return its number."""

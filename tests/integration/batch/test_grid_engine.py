@@ -10,16 +10,11 @@ import time
 import pytest
 
 from tests.integration.batch.grid_engine_daemons import GridEngine
-from tests.integration.batch.site import ACCOUNT, HELLO, LONG, end_of, wait_until
+from tests.integration.batch.site import ACCOUNT, HELLO, LONG, WAIT, end_of, wait_until
 from tools.on_grids import COMMAND
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_grid_engine]
 
-WAIT = """
-import pathlib, time
-while not pathlib.Path("{file}").exists():
-    time.sleep(0.1)
-"""
 SYSTEM = "grid-engine"
 
 
@@ -29,15 +24,14 @@ def test_a_program_runs_on_the_nodes_that_are_granted(grid_engine: GridEngine) -
     run = grid_engine.start(grid_engine.descriptor(program, 'nodes="2"'))
     assert run.stdout is not None
     said = sorted(run.stdout.readline() for _ in range(4))
-    (name,) = grid_engine.queue()
-    nodes = grid_engine.nodes_of(name)
+    job = grid_engine.record()
     (grid_engine.work / "go").touch()
     code, _, errors = end_of(run)
     assert (code, errors) == (0, "")
-    assert len(nodes) == 2
-    assert said == [f"{rank} of 4 on {nodes[rank // 2]}\n" for rank in range(4)]
+    assert (job.state, len(job.nodes)) == ("r", 2)
+    assert said == [f"{rank} of 4 on {job.nodes[rank // 2]}\n" for rank in range(4)]
     wait_until(grid_engine.is_given_back)
-    wait_until(lambda: grid_engine.record().nodes == nodes[:1])
+    wait_until(lambda: grid_engine.record(job.number).nodes == job.nodes[:1])
 
 
 @pytest.mark.shows(SYSTEM, "queue reason")

@@ -6,60 +6,20 @@ import os
 import re
 import signal
 import subprocess
-import sys
-from pathlib import Path
+import time
 
 import pytest
 
-from tests.integration.batch.site import MPIEXEC, PATIENCE, wait_until
+from tests.integration.batch.kills import SEED, kill_launchers
+from tests.integration.batch.site import PATIENCE, WAIT, wait_until
 from tests.integration.batch.slurm_daemons import Slurm
+from tests.integration.batch.two_slurms import SUM, descriptor
 from tests.sshd import Sshd
 from tools.on_grids import COMMAND
 
 pytestmark = [
     pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_slurm, pytest.mark.needs_sshd,
 ]  # fmt: skip
-
-SUM = """
-import os
-from mpi4py import MPI
-world = MPI.COMM_WORLD
-total = world.allreduce(world.rank)
-node, home = os.uname().nodename, os.path.dirname(os.environ["HOME"])
-print(f"{world.rank} of {world.size}: {total} on {node} of {home}", flush=True)
-"""
-
-
-def descriptor(near: Slurm, far: Slurm, server: Sshd, idle: str = "1min") -> Path:
-    (near.work / "sum.py").write_text(SUM)
-    mpi = f'<mpi command-path="{MPIEXEC}"/>'
-    front = f'<front-end python="{sys.executable}" folder="{{}}/runs"/>'
-    path = near.work / "two.xml"
-    path.write_text(
-        f"""<deployment>
-  <application script="sum.py"/>
-  <grid>
-    <site name="lyon">
-      <cluster name="rhone">
-        <batch system="slurm" tasks-per-node="2" walltime="5min" idle="{idle}"/>
-        {mpi}{front.format(near.home)}
-      </cluster>
-    </site>
-    <site name="nice">
-      {server.hop}
-      <cluster name="var">
-        <batch system="slurm" tasks-per-node="2" walltime="5min"/>
-        {mpi}{front.format(far.home)}
-      </cluster>
-      <cluster name="host">
-        <mpi command-path="{MPIEXEC}" ranks="1"/>{front.format(far.home)}
-      </cluster>
-    </site>
-  </grid>
-</deployment>
-"""
-    )
-    return path
 
 
 def test_a_program_runs_over_two_slurms_and_a_host_in_one_world(
@@ -124,23 +84,44 @@ def test_an_early_grant_is_given_back_and_asked_for_again_until_both_have_their_
     wait_until(lambda: slurm.is_given_back() and far.is_given_back())
 
 
-def test_the_launcher_moves_to_the_login_node_and_its_run_is_attached_to(
+def test_a_run_whose_launcher_moved_goes_on_while_the_laptop_is_closed(
     slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
 ) -> None:
     far, server = far_slurm
-    path = descriptor(slurm, far, server)
+    file = far.work / "go"
+    path = descriptor(slurm, far, server, program=SUM + WAIT.format(file=file))
     text = path.read_text()
     begin, end = text.index('<site name="lyon">'), text.index('<site name="nice">')
-    path.write_text(text[:begin] + text[end:])
+    path.write_text((text[:begin] + text[end:]).replace("walltime=", 'lease="5s" walltime='))
     code, said, errors = slurm.call(*COMMAND, "--detach=nice", str(path))
     assert (code, errors) == (0, "")
-    code, said, errors = slurm.call(*COMMAND, "attach", said.split()[0])
+    name = said.split()[0]
+    assert slurm.processes() == []  # so that it may be suspended, too
+    for host in (far.login, *far.nodes):
+        slurm.grid.cut(slurm.login, host)
+    wait_until(lambda: far.record().state == "RUNNING")
+    time.sleep(15)  # thrice as long as the lease
+    job = far.record()
+    assert job.state == "RUNNING"
+    file.touch()
+    wait_until(lambda: far.record(job.number).state == "CANCELLED")
+    for host in (far.login, *far.nodes):
+        slurm.grid.heal(slurm.login, host)
+    code, said, errors = slurm.call(*COMMAND, "attach", name)
+    file.unlink()
     assert (code, errors) == (0, "")
-    node = far.fields()["NodeList"]
     assert sorted(said.splitlines()) == [
-        f"0 of 3: 3 on {node} of {far.folder}",
-        f"1 of 3: 3 on {node} of {far.folder}",
+        f"0 of 3: 3 on {job.nodes[0]} of {far.folder}",
+        f"1 of 3: 3 on {job.nodes[0]} of {far.folder}",
         f"2 of 3: 3 on {far.login} of {far.folder}",
     ]
     wait_until(far.is_given_back)
     assert list(far.home.glob(".local/state/gcm/runs/*")) == []
+
+
+@pytest.mark.shows("slurm", "launcher killed")
+def test_launchers_that_are_killed_at_random_times_leave_nothing(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    assert len(list(kill_launchers(slurm, *far_slurm, kills=3, seed=SEED))) == 3
+    wait_until(lambda: {one.record().state for one in (slurm, far_slurm[0])} == {"CANCELLED"})

@@ -151,7 +151,7 @@ def test_slices_and_arrows_are_as_many_as_the_program_counted(
         " where category = 'collective' order by 1, 2"
     )
     assert ask(plans) == [
-        ["Bcast", "short"], ["Split", None], ["allreduce", None],
+        ["Bcast", "short"], ["Split", "short"], ["allreduce", None],
         ["barrier", "native"], ["barrier", "short"], ["bcast", "tree"],
     ]  # fmt: skip
     events = json.loads(trace.read_bytes())["traceEvents"]

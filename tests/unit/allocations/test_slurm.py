@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from runtime.allocations import GrantedJob, JobRequest, present_job
@@ -70,3 +72,12 @@ def test_a_process_in_a_job_finds_the_whole_job_in_its_environment() -> None:
     assert words[0] == "srun"
     assert {"--jobid=9", "--nodelist=n1", "--ntasks=1"} <= {*words}
     assert {"SLURM_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=2(x2)", "SLURM_NNODES=2"} <= {*words}
+
+
+def test_a_job_of_oar_is_found_with_its_cores(tmp_path: Path) -> None:
+    file = tmp_path / "nodes"
+    file.write_text("n1\nn1\nn2\nn2\n")
+    environment = {"OAR_JOB_ID": "17", "OAR_NODEFILE": str(file)}
+    assert present_job(environment) == JobRequest("oar", 2, 2, job="17")
+    file.unlink()
+    assert present_job(environment) is None
