@@ -125,6 +125,8 @@ def main() -> int:
             f"{shape}, {plane.row.size} x {plane.column.size} ranks: wrong by {wrong:.1e}, "
             f"{'right' if is_right else 'wrong'}; {seconds:.4f} s"
         )
+    plane.row.Free()
+    plane.column.Free()
     return 0 if is_right else 1
 
 

@@ -274,8 +274,8 @@ def test_a_loss_ends_the_run_where_the_mode_is_abort_whatever_the_program_catche
     [
         ("os._exit(9)", "failed first: exit code 9"),
         ("os.kill(os.getpid(), 9)", "failed first: killed by SIGKILL"),
-        ("sys.exit(9)", "failed: exit code 9"),
-        ("raise KeyError(9)", "failed: KeyError: 9"),
+        ("sys.exit(9)", "failed first: exit code 9"),
+        ("raise KeyError(9)", "failed first: KeyError: 9"),
     ],
 )
 def test_nothing_can_be_caught_where_the_command_says_that_a_loss_ends_the_run(
