@@ -97,6 +97,7 @@ def test_a_run_whose_launcher_moved_goes_on_while_the_laptop_is_closed(
     assert (code, errors) == (0, "")
     name = said.split()[0]
     assert slurm.processes() == []  # so that it may be suspended, too
+    wait_until(far.queue)
     for host in (far.login, *far.nodes):
         slurm.grid.cut(slurm.login, host)
     wait_until(lambda: far.record().state == "RUNNING")
