@@ -70,7 +70,17 @@ def kinds_found(program: Program, folder: Path) -> set[str]:
     return {one["kind"] for one in summary["faults"]}
 
 
-@pytest.mark.parametrize("program", [*programs("seen.txt"), *programs("aside.txt")], ids=str)
+FILES = "seen.txt", "aside.txt"
+FAULTY = [one for file in FILES for one in programs(file) if one.kind != RIGHT]
+
+
+@pytest.mark.parametrize("program", FAULTY, ids=str)
 def test_a_check_finds_the_fault_of_a_program(program: Program, tmp_path: Path) -> None:
-    is_found = program.kind != RIGHT and program.title not in MISSED
-    assert kinds_found(program, tmp_path) == ({program.kind} if is_found else set())
+    expected = set() if program.title in MISSED else {program.kind}
+    assert kinds_found(program, tmp_path) == expected
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_check_finds_nothing_in_right_programs(file: str, tmp_path: Path) -> None:
+    texts = [one.text for one in programs(file) if one.kind == RIGHT]
+    assert not kinds_found(Program(RIGHT, file, "comm.Barrier()\n".join(texts)), tmp_path)
