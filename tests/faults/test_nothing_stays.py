@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.leftovers import wait_until_gone
+
 if TYPE_CHECKING:
     from tests.faults.conftest import Bench, Running
 
@@ -120,6 +122,18 @@ def test_nothing_of_a_run_stays_when_it_ends(
             assert bench.left() == []
         assert bench.wait_until_gone() == []
         assert had.left() == []
+
+
+def test_no_process_stays_when_the_launcher_and_its_guard_are_killed_at_once(bench: Bench) -> None:
+    with bench.running(DEAF, grid=TWO) as run:
+        run.process.send_signal(signal.SIGSTOP)  # it does not see how its guard ends
+        without_its_guard(bench, run)
+        run.process.kill()
+        run.process.wait(timeout=30)
+        left = wait_until_gone(lambda: [*bench.processes().values()], bench.processes)
+        for folder in bench.temporary.iterdir():  # nobody could remove these
+            shutil.rmtree(folder)
+    assert left == []
 
 
 def test_where_everything_is_killed_at_once_no_shared_memory_stays(bench: Bench) -> None:

@@ -28,6 +28,9 @@ from runtime.processes.rank.stand_in import WORD
 NAME = "gcm-ranks"
 """What this process is called where processes are listed."""
 
+STDIN = 0
+"""A pipe whose other end only the guard has, and closes at its end, however that comes."""
+
 
 class _Job:
     """The ranks of one `mpiexec`: process numbers of those that live and those that have ended."""
@@ -101,12 +104,13 @@ class RankNursery:
         self._poll.register(listener, select.POLLIN)
         self._signals = catch_signals()
         self._poll.register(self._signals, select.POLLIN)
+        self._poll.register(STDIN, 0)
         self._ranks: dict[int, _Rank] = {}
         self._jobs: dict[bytes, _Job] = {}
         self._over: list[_Job] = []
 
     def serve(self) -> tuple[_socket.socket, int] | None:
-        """Serve until a signal says that it is enough.
+        """Serve until a signal says that it is enough, or the guard is gone that sends one.
 
         In a copy of this process that is to be a rank it returns the connection of its stand-in,
         and a pipe in which the copy is to say which rank it is.
@@ -116,6 +120,8 @@ class RankNursery:
                 if descriptor == self._signals:
                     if set(os.read(descriptor, 4096)) - {signal.SIGCHLD}:
                         return None
+                elif descriptor == STDIN:
+                    return None
                 elif descriptor == self._listener.fileno():
                     connection = _accepted(self._listener)
                     if _credentials(connection)[1] != os.getuid():

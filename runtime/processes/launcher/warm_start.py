@@ -69,7 +69,7 @@ class WarmStart:
         worlds = {job.program.comm_world for job in jobs}
         told = f"{path}\n{'grid' if 'grid' in worlds else 'cluster'}\n".encode()
         command = Command((RANKS,), python_path(), first_input=told)
-        self.launcher.start(command).close_input()
+        self.launcher.start(command)
         self.ranks = path
 
     def start(self, command: Command) -> Process:
@@ -113,7 +113,7 @@ def _run() -> int:
 
 def _become_ranks() -> NoReturn:
     """Listen, and begin anew with little, which will be in every rank."""
-    path, comm_world = sys.stdin.read().splitlines()
+    path, comm_world = (sys.stdin.readline().rstrip("\n") for _ in range(2))
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen(socket.SOMAXCONN)
