@@ -32,7 +32,7 @@ TalkOf: TypeAlias = "Callable[[MemberTree, Say], Generator[Sequence[int], list[D
 
 
 _RANK = Struct("<i")
-_BLOB = Struct("<iq")
+_BLOB = Struct("<Iq")
 _LARGE = -1
 
 
