@@ -357,7 +357,8 @@ class WaitReports:
         self, stuck: Set[str], seen: Snapshot, found: Sequence[WaitExplained]
     ) -> None:
         """End a run whose sends wait for ever because a check lets them wait for their receive."""
-        waits = [(rank, one.where) for rank in sorted(stuck) for one in seen.states[rank].waits]
+        asked = sorted(stuck & seen.states.keys())  # a replica that has gone is stuck with its rank
+        waits = [(rank, one.where) for rank in asked for one in seen.states[rank].waits]
         if self.checks.stuck(waits):
             why = "\n".join(one.text for one in found)
             self._post(LeftBehind(why, what="with --check sends wait until they are received"))
