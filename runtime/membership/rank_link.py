@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     C = TypeVar("C")
 
 CONNECT_TIMEOUT = 30.0  # seconds to find the front-end
+LAST_CALL_TIMEOUT = 1.0  # seconds for the call that is served when the rank ends
 
 _MAIL, _NEWS, _CODE_ROUTES = CONTRACTS[Mail], CONTRACTS[CouplingNews], CONTRACTS[CodeRoutes]
 
@@ -83,6 +84,7 @@ class RankLink:
             bootstrap.address, self.credentials, CONNECT_TIMEOUT, peer=cluster
         )
         self._lock = _thread.allocate_lock()
+        self._serving = _thread.allocate_lock()
         self.coupling = stub(Coupling, lambda *call: self._tell(COUPLING, *call))
         """The launcher's operations for coupled codes."""
         self._lose_mail: Lose | None = None
@@ -153,8 +155,19 @@ class RankLink:
                 lost()
                 return
 
+    def stop_serving(self) -> None:
+        """Serve no call any more, once the present one is over: the interpreter is about to end.
+
+        A thread that imports a module while Python takes its modules apart crashes the process.
+        """
+        self._serving.acquire(timeout=LAST_CALL_TIMEOUT)
+
     def _take_next(self) -> None:
         frame = self._channel.receive()
+        with self._serving:
+            self._serve(frame)
+
+    def _serve(self, frame: Frame) -> None:
         answer: object = None
         try:
             target, args, _ = self._channel.opened(frame)

@@ -138,6 +138,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
         _end_without_mpi(code)
     if options.kind != "executable":
         waits.end_now()
+    link.stop_serving()
     return code
 
 
