@@ -171,6 +171,8 @@ def test_a_trace_that_cannot_be_written_is_refused_before_the_run(
 
 
 PING = """\
+import time
+
 import numpy as np
 from mpi4py import MPI
 
@@ -183,6 +185,7 @@ for tag in range(300):
     elif world.rank == far:
         world.Recv(data, source=near, tag=tag)
         world.Send(data, dest=near, tag=tag)
+time.sleep(1.0)  # who ends at once may not have been asked for the time on its clock
 world.Barrier()
 """
 
