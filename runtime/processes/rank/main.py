@@ -138,6 +138,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
         _end_without_mpi(code)
     if options.kind != "executable":
         waits.end_now()
+    _await_threads()
     link.stop_serving()
     return code
 
@@ -171,10 +172,15 @@ def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> N
         put_into_mpi4py()
 
 
-def _end_without_mpi(code: int) -> None:
-    """End this process without finalising MPI, which would wait for ranks that are lost."""
+def _await_threads() -> None:
+    """Wait for threads that the program has left, as Python does at its end; twice is once."""
     if "threading" in sys.modules:
         sys.modules["threading"]._shutdown()
+
+
+def _end_without_mpi(code: int) -> None:
+    """End this process without finalising MPI, which would wait for ranks that are lost."""
+    _await_threads()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # closed by the program
             stream.flush()
