@@ -158,7 +158,8 @@ class RankLink:
     def stop_serving(self) -> None:
         """Serve no call any more, once the present one is over: the interpreter is about to end.
 
-        A thread that imports a module while Python takes its modules apart crashes the process.
+        A thread that imports a module while Python takes its modules apart crashes the process. A
+        call that takes longer than `LAST_CALL_TIMEOUT` is left alone: no end waits for ever.
         """
         self._serving.acquire(timeout=LAST_CALL_TIMEOUT)
 
