@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 
 from runtime.mpi.checks.arguments import PICKLED, UNKNOWN, buffer, spec_of
+from runtime.mpi.checks.choices import ReceiveChoices
 from runtime.mpi.requests.parts import completed_places, is_flagged
 from runtime.mpi.requests.requests import Prequest, Request
 
@@ -33,7 +34,8 @@ SENDS_INIT = {"Send_init": "Ssend_init"} | {
     one: one for one in ("Ssend_init", "Bsend_init", "Rsend_init")
 }
 RECEIVES = ("Recv", "recv", "Irecv", "irecv", "Recv_init")
-PROBES = ("Mprobe", "mprobe", "Improbe", "improbe")
+TAKEN_BY_PROBES = ("Mprobe", "mprobe", "Improbe", "improbe")
+PROBES = ("Probe", "probe", "Iprobe", "iprobe", *TAKEN_BY_PROBES)
 EXCHANGES = ("Sendrecv", "sendrecv", "Isendrecv")
 REPLACES = ("Sendrecv_replace", "Isendrecv_replace")
 
@@ -73,6 +75,7 @@ class Messages:
     def __init__(self, log: CallLog, inside: Any) -> None:
         self._log = log
         self._inside = inside
+        self._choices = ReceiveChoices()
 
     def of_communicators(self) -> list[tuple[Callable[[Call, str], Call], Collection[str]]]:
         """Return what makes the functions around calls of communicators, and their names."""
@@ -124,26 +127,32 @@ class Messages:
 
     def receive(self, call: Call, name: str) -> Call:
         """Return the function around a call that receives."""
-        inside, log = self._inside, self._log
-        is_object, begins = name[0].islower(), name[0] in "iI" or name.endswith("_init")
+        inside, log, choices = self._inside, self._log, self._choices
+        is_object, is_persistent = name[0].islower(), name.endswith("_init")
+        begins = name[0] in "iI" or is_persistent
 
         def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
             if inside.call:
                 return call(self_, *args, **options)
             given = _named(_RECEIVE, _ENDS, args, options)
             known = log.known(self_)
-            number = log.message(name, PICKLED if is_object else buffer(given.get("buf")))
-            posted = None
-            if not name.endswith("_init"):
-                posted = log.posted(known, given["source"], given["tag"], number)
-            if not begins and posted is not None and given.get("status") is None:
-                given["status"] = MPI.Status()
+            room = PICKLED if is_object else buffer(given.get("buf"))
+            number = log.message(name, room, given["source"])
+            posted, is_own = None, not begins and given.get("status") is None
             inside.call = True
             try:
+                if not is_persistent:
+                    choice = choices.choose(
+                        self_, known, given, "tag", number, room=room[1], blocks=not begins
+                    )
+                    posted = log.posted(known, given["source"], given["tag"], number, choice)
+                if is_own:
+                    given["status"] = MPI.Status()
                 result = call(self_, **given)
-            except MPI.Exception as error:
-                if error.error_class == MPI.ERR_TRUNCATE:
-                    log.received(posted, given.get("status"))
+            except Exception as error:
+                is_long = isinstance(error, MPI.Exception) and error.error_class == MPI.ERR_TRUNCATE
+                if is_long or (is_own and given["status"].source != MPI.ANY_SOURCE):
+                    log.received(posted, given.get("status"))  # it has come, and does not fit
                 raise
             finally:
                 inside.call = False
@@ -162,22 +171,24 @@ class Messages:
         return observed_call
 
     def probe(self, call: Call, name: str) -> Call:
-        """Return the function around a call that takes a message which is received later."""
-        inside, log = self._inside, self._log
+        """Return the function around a call that finds a message, which it may take, too."""
+        inside, log, choices = self._inside, self._log, self._choices
+        takes, blocks = name in TAKEN_BY_PROBES, name[0] not in "iI"
 
         def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
             if inside.call:
                 return call(self_, *args, **options)
             given = _named(_RECEIVE[1:], _ENDS, args, options)
             given["status"] = given.get("status") or MPI.Status()
-            number = log.message(name, UNKNOWN)
+            number, known = log.message(name, UNKNOWN, given["source"]), log.known(self_)
             inside.call = True
             try:
+                choice = choices.choose(self_, known, given, "tag", number, blocks=blocks)
                 result = call(self_, **given)
             finally:
                 inside.call = False
-            if result is not None:
-                posted = log.posted(log.known(self_), given["source"], given["tag"], number)
+            if takes and result is not None:
+                posted = log.posted(known, given["source"], given["tag"], number, choice)
                 log.received(posted, given["status"])
             return result
 
@@ -185,7 +196,7 @@ class Messages:
 
     def exchange(self, call: Call, name: str) -> Call:
         """Return the function around a call that sends and receives."""
-        inside, log = self._inside, self._log
+        inside, log, choices = self._inside, self._log, self._choices
         is_object, begins = name[0].islower(), name[0] == "I"
         replaces = name in REPLACES
         named = list(_REPLACE if replaces else _EXCHANGE)
@@ -199,12 +210,13 @@ class Messages:
             known = log.known(self_)
             sent = PICKLED if is_object else buffer(given.get(named[0]))
             got = sent if replaces or is_object else buffer(given.get("recvbuf"))
-            number = log.message(name, sent)
-            posted = log.posted(known, given["source"], given["recvtag"], log.message(name, got))
+            number, receive = log.message(name, sent), log.message(name, got, given["source"])
             if not begins and given.get("status") is None:
                 given["status"] = MPI.Status()
             inside.call = True
             try:
+                choice = choices.choose(self_, known, given, "recvtag", receive, room=got[1])
+                posted = log.posted(known, given["source"], given["recvtag"], receive, choice)
                 result = call(self_, **given)
             finally:
                 inside.call = False

@@ -356,12 +356,11 @@ class WaitReports:
     def _end_if_checked(
         self, stuck: Set[str], seen: Snapshot, found: Sequence[WaitExplained]
     ) -> None:
-        """End a run whose sends wait for ever because a check lets them wait for their receive."""
+        """End a run whose ranks wait for ever because a check treats their calls differently."""
         asked = sorted(stuck & seen.states.keys())  # a replica that has gone is stuck with its rank
         waits = [(rank, one.where) for rank in asked for one in seen.states[rank].waits]
-        if self.checks.stuck(waits):
-            why = "\n".join(one.text for one in found)
-            self._post(LeftBehind(why, what="with --check sends wait until they are received"))
+        if what := self.checks.stuck(waits):
+            self._post(LeftBehind("\n".join(one.text for one in found), what=what))
 
 
 def _state(rank: str, state: Facts) -> RankState | None:
