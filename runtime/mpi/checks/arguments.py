@@ -44,7 +44,7 @@ def collective(
 
     What is not understood is left out: the call itself will refuse it.
     """
-    given = {**dict(zip(_NAMES.get(operation, _TWO), args, strict=False)), **options}
+    given = _given(operation, args, options)
     root = given.get("root", 0) if operation in _ROOTED else NO_ROOT
     root = root if isinstance(root, int) else NO_ROOT
     reduction = _reduction(given.get("op", MPI.SUM)) if operation in _REDUCTIONS else ""
@@ -53,6 +53,22 @@ def collective(
     except Exception:  # whatever is wrong with it, the call will say
         kind, nbytes = UNKNOWN
     return root, kind, nbytes, reduction
+
+
+def contribution(
+    operation: str, args: Sequence[Any], options: Mapping[str, Any], rank: int
+) -> Any:
+    """Return the buffer that a call only reads, as the program gives it; None if there is none."""
+    given = _given(operation, args, options)
+    is_vector = operation.endswith(("v", "w"))
+    is_elsewhere = operation in {"Bcast", "Scatter"} and given.get("root", 0) != rank
+    if operation[0].islower() or is_vector or is_elsewhere:
+        return None
+    return given.get("buf" if operation == "Bcast" else "sendbuf")
+
+
+def _given(operation: str, args: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    return {**dict(zip(_NAMES.get(operation, _TWO), args, strict=False)), **options}
 
 
 def _data_of(operation: str, given: Mapping[str, Any], is_root: bool, size: int) -> Data:

@@ -15,7 +15,7 @@ from mpi4py import MPI
 
 from runtime.checks.reports import NO_ROOT
 from runtime.collectives.operations import ROWS
-from runtime.mpi.checks.arguments import collective
+from runtime.mpi.checks.arguments import collective, contribution
 from runtime.mpi.checks.call_log import CallLog, handle_of
 from runtime.mpi.checks.nesting import CallNesting
 from runtime.mpi.requests.requests import Prequest, Request
@@ -147,12 +147,14 @@ def _collective(call: Call, name: str, operation: str) -> Call:
             made = result[0] if isinstance(result, tuple) else result
             _log.made(made, self, is_copy=is_copy)
             _owned(made, name)
-        if is_begun:
-            number = _log.call(name, operation, *details)
-            if isinstance(result, tuple):
-                return result[0], _messages.begun(result[1], name, number, _nothing)
-            return _messages.begun(result, name, number, _nothing)
-        return result
+        if not is_begun:
+            return result
+        number, sent = _log.call(name, operation, *details), None
+        if known is not None and not known.is_inter and operation in ROWS:
+            sent = contribution(operation, args, options, known.rank)
+        if isinstance(result, tuple):
+            return result[0], _messages.begun(result[1], name, number, _nothing)
+        return _messages.begun(result, name, number, _nothing, sent)
 
     return observed_call
 

@@ -225,7 +225,8 @@ class Messages:
             if not begins:
                 log.received(posted, given["status"])
                 return result
-            return self.begun(result, name, number, lambda: posted)
+            data = None if replaces else given.get("sendbuf")
+            return self.begun(result, name, number, lambda: posted, data)
 
         return observed_call
 
