@@ -119,7 +119,7 @@ class CallReport:
 
     `calls` and `communicators` are those that are new, by number; `collectives` are the calls on a
     communicator in their order, `choices` are of receives from any source. `faults` are those that
-    the rank has found itself: kind, text and call. `code` is the exit code of a rank that has ended.
+    the rank has found itself: kind, text and call. `code` is its exit code, once it has ended.
     """
 
     communicators: dict[int, CheckedCommunicator]

@@ -55,9 +55,7 @@ def collective(
     return root, kind, nbytes, reduction
 
 
-def contribution(
-    operation: str, args: Sequence[Any], options: Mapping[str, Any], rank: int
-) -> Any:
+def contribution(operation: str, args: Sequence[Any], options: Mapping[str, Any], rank: int) -> Any:
     """Return the buffer that a call only reads, as the program gives it; None if there is none."""
     given = _given(operation, args, options)
     is_vector = operation.endswith(("v", "w"))

@@ -48,9 +48,7 @@ class CheckedReceive:
 
     __slots__ = ("choice", "comm", "is_over", "number", "source", "tag")
 
-    def __init__(
-        self, comm: KnownComm, source: Any, tag: Any, number: int, choice: Choice
-    ) -> None:
+    def __init__(self, comm: KnownComm, source: Any, tag: Any, number: int, choice: Choice) -> None:
         self.comm, self.source, self.tag, self.number = comm, source, tag, number
         self.choice, self.is_over = choice, False
 

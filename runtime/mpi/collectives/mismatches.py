@@ -2,11 +2,11 @@
 
 All members count their calls, including those that they refuse. Every message has the number and
 the kind of its collective, and where all members have to give as much data the size, and what it
-is reduced by. So nothing more has to be sent while all is well and nobody waits for long. A member that refuses a call tells
-the others, which would wait for it, and makes no other call before it knows that they have refused
-it too: native MPI would match what it sends with the call that it did not make. A member that
-detects a mismatch tells the others, too. A member that learns of a loss tells its cluster: native
-MPI does not, and members that talk to no other cluster would learn late.
+is reduced by. So nothing more has to be sent while all is well and nobody waits for long. A member
+that refuses a call tells the others, which would wait for it, and makes no other call before it
+knows that they have refused it too: native MPI would match what it sends with the call that it did
+not make. A member that detects a mismatch tells the others, too. A member that learns of a loss
+tells its cluster: native MPI does not, and members that talk to no other cluster would learn late.
 """
 
 from __future__ import annotations
@@ -419,5 +419,7 @@ def _shown(tag: int, turn: int) -> str:
     if size >= 0 and _kind_in(kind) in _REDUCTIONS:
         reduction, size = divmod(size, _REDUCED)
         if size >= _EXACT:
-            return f"{call_of(kind, None, None, reduction)} with over {_EXACT - 1} bytes (call {turn})"
+            return (
+                f"{call_of(kind, None, None, reduction)} with over {_EXACT - 1} bytes (call {turn})"
+            )
     return f"{call_of(kind, None, None if size < 0 else size, reduction)} (call {turn})"

@@ -21,7 +21,7 @@ from runtime.mpi.requests.parts import completed_places, is_flagged
 from runtime.mpi.requests.requests import Prequest, Request
 
 if TYPE_CHECKING:
-    from runtime.mpi.checks.call_log import CallLog, CheckedReceive, KnownComm
+    from runtime.mpi.checks.call_log import CallLog, CheckedReceive
     from runtime.mpi.checks.nesting import CallNesting
     from runtime.mpi.values.specs import Spec
 
