@@ -10,8 +10,7 @@ import _thread
 import sys
 import time
 from array import array
-from collections import Counter, deque
-from collections.abc import Sequence
+from collections import Counter
 from functools import cache
 from hashlib import blake2b
 from types import CodeType, FrameType
@@ -22,7 +21,7 @@ from mpi4py import MPI
 from runtime.checks.reports import ANY_SOURCE, NO_ROOT, NUMBERS, SYNCHRONOUS, CheckedCall
 from runtime.home import HOME, OWN_FRAMES
 from runtime.lazy_import import logger
-from runtime.mpi.checks.choices import WaitingMessage
+from runtime.mpi.checks.records import CheckedReceive, Choice, KnownComm, WaitingMessage
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.progress.predefined import predefined
 
@@ -38,41 +37,6 @@ MOST_PENDING = 100_000
 _OWN = (f"{HOME}/runtime/", *OWN_FRAMES, "<frozen", f"{sys.base_prefix}/lib/")
 
 _log = logger(__name__)
-
-
-class CheckedReceive:
-    """A receive, whose sender and tag are known when it is complete; None until then.
-
-    `choice` are the messages of which it takes the first one.
-    """
-
-    __slots__ = ("choice", "comm", "is_over", "number", "source", "tag")
-
-    def __init__(self, comm: KnownComm, source: Any, tag: Any, number: int, choice: Choice) -> None:
-        self.comm, self.source, self.tag, self.number = comm, source, tag, number
-        self.choice, self.is_over = choice, False
-
-
-class KnownComm:
-    """A communicator: what all members know it by, and how many collectives were made on it.
-
-    `posted` are receives in their order. Threads that share it post in no order, so of messages
-    that a second one sends or receives nothing more is told.
-    """
-
-    __slots__ = (
-        *("is_inter", "is_shared", "key", "members", "number", "peers", "posted", "rank", "rows"),
-        *("size", "thread", "turn"),
-    )
-
-    def __init__(self, number: int, key: str, members: list[str], peers: list[str]) -> None:
-        self.number, self.key, self.members, self.peers = number, key, members, peers
-        self.is_inter = self.is_shared = False
-        self.thread = 0
-        self.posted: deque[CheckedReceive] = deque()
-        self.rank = self.size = 0
-        self.turn = 0
-        self.rows = array(NUMBERS)
 
 
 class CallLog:
@@ -329,8 +293,6 @@ class CallLog:
             told["code"] = code
             self._wrapper.appeals.checked(self._wrapper.member, told)
 
-
-Choice = Sequence[WaitingMessage]
 
 Stream = tuple[KnownComm, int, int]
 """Communicator, peer and tag of messages."""

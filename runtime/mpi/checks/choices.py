@@ -12,22 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from gcm.records import dataclass
+from runtime.mpi.checks.records import WaitingMessage
 
 if TYPE_CHECKING:
-    from runtime.mpi.checks.call_log import KnownComm
+    from runtime.mpi.checks.records import KnownComm
 
 PATIENCE = 0.1
 """For so many seconds in all a call of the program waits for a second message."""
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingMessage:
-    """A message that a receive may take: its sender, tag and bytes."""
-
-    source: int
-    tag: int
-    size: int
 
 
 class ReceiveChoices:

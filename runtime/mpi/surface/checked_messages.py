@@ -21,8 +21,9 @@ from runtime.mpi.requests.parts import completed_places, is_flagged
 from runtime.mpi.requests.requests import Prequest, Request
 
 if TYPE_CHECKING:
-    from runtime.mpi.checks.call_log import CallLog, CheckedReceive
+    from runtime.mpi.checks.call_log import CallLog
     from runtime.mpi.checks.nesting import CallNesting
+    from runtime.mpi.checks.records import CheckedReceive
     from runtime.mpi.values.specs import Spec
 
 SENDS = {
