@@ -20,7 +20,7 @@ from runtime.health import (
     ListTable,
     Suspect,
 )
-from runtime.testing.simulated_members import AnyDetector, World
+from benchmarks.detectors.simulated_members import AnyDetector, World
 
 _ARRAYS_FROM = 200  # members; below that lists are faster
 

@@ -25,7 +25,7 @@ from runtime.health import (
     Suspect,
     Trust,
 )
-from runtime.testing.simulated_members import AnyDetector, World
+from benchmarks.detectors.simulated_members import AnyDetector, World
 
 MARK = "----\n"
 

@@ -26,7 +26,7 @@ from runtime.health import (
     read,
 )
 from runtime.health.messages import NotUnderstood
-from runtime.testing.simulated_members import World
+from benchmarks.detectors.simulated_members import World
 
 FLAT = [one for one in DetectorProtocol if one is not DetectorProtocol.HIERARCHICAL]
 HANG = 3.0

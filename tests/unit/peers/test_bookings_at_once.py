@@ -19,7 +19,7 @@ from runtime.peers.booking import (
     strategy_named,
 )
 from runtime.peers.model import Key, Share
-from runtime.testing.simulated_bookings import BookingWorld, SimulatedUser
+from benchmarks.peers.simulated_bookings import BookingWorld, SimulatedUser
 
 
 class Lab:
