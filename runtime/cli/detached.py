@@ -154,7 +154,6 @@ class NamedRun(Protocol):
     @property
     def name(self) -> str:
         """The whole name."""
-        ...
 
 
 def run_named(name: str, runs: Iterable[Run]) -> Run:

@@ -41,11 +41,9 @@ class FollowedRun(Protocol):
 
     def follow(self, hear: Callable[[Fact], None]) -> list[Fact]:
         """Call `hear` with each fact from now on, and return those until now."""
-        ...
 
     def leave(self, hear: Callable[[Fact], None]) -> int:
         """Call `hear` no more; return how many followers are left."""
-        ...
 
 
 @contextmanager

@@ -59,7 +59,6 @@ class Recorder(FactListener, Protocol):
 
     def close(self) -> str:
         """Keep what is left."""
-        ...
 
 
 def run_plan(

@@ -29,15 +29,12 @@ class FileReceiver(Protocol):
 
     def begins(self, number: int, size: int, mtime: int, mode: int) -> None:
         """Begin a file with what its place says of it."""
-        ...
 
     def goes_on(self, number: int, data: bytes) -> None:
         """Take the next bytes."""
-        ...
 
     def ends(self, number: int, fault: str) -> None:
         """End a file; `fault` is empty if all of it came, and it did not change meanwhile."""
-        ...
 
 
 class _Incoming:

@@ -34,15 +34,12 @@ class News(Protocol):
 
     def told(self, fact: Fact) -> str:
         """Take a fact, and return the line about it."""
-        ...
 
     def due(self) -> str:
         """Return the line that it is time for."""
-        ...
 
     def wait(self) -> float | None:
         """Return the seconds until it is time for a line; None: never."""
-        ...
 
 
 def survived_loss(tree: ProgressTree, fact: Fact) -> str:

@@ -66,23 +66,18 @@ class FrontEndState(Protocol):
 
     def gathered(self, part: str) -> None:
         """Take note that all members of a part of the machine have told who they are."""
-        ...
 
     def reports(self) -> list[Facts]:
         """Return what is known of the ranks of the cluster."""
-        ...
 
     def seen(self, table: bytes) -> None:
         """Take a view."""
-        ...
 
     def present_ranks(self) -> Ranks:
         """Return the present run of the ranks."""
-        ...
 
     def connections(self, rank: str) -> Connections:
         """Return how a rank, or with nothing all of them, found others."""
-        ...
 
 
 def _passing_on(*contracts: type) -> Callable[[type[C]], type[C]]:

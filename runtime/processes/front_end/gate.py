@@ -45,15 +45,12 @@ class Watcher(Protocol):
 
     def rank_here(self, rank: str, channel: Channel) -> None:
         """Record that a rank has come, and how it is reached."""
-        ...
 
     def rank_left(self, rank: str) -> None:
         """Record that a rank has gone without a word."""
-        ...
 
     def all_left(self) -> None:
         """Record that the last rank has gone."""
-        ...
 
 
 class Gate:

@@ -33,11 +33,9 @@ class OutputListener(Protocol):
 
     def job_wrote(self, lines: list[Said]) -> None:
         """Take the next lines, in order, on the reactor's thread or that of the launcher."""
-        ...
 
     def output_follows(self) -> None:
         """Take note that the job is over but for output that the launcher has not taken yet."""
-        ...
 
 
 class EndListener(Protocol):
@@ -45,15 +43,12 @@ class EndListener(Protocol):
 
     def process_ended(self, number: int, status: int, at: float, incarnation: int) -> None:
         """Take the wait status with which the process of a rank has ended."""
-        ...
 
     def helper_lost(self, name: str, at: float) -> None:
         """Take note of the end of a process between `mpiexec` and its ranks."""
-        ...
 
     def host_lost(self, part: JobPart, why: str) -> None:
         """Take note that a part has ended while the others go on."""
-        ...
 
 
 class JobOutput:

@@ -25,7 +25,6 @@ class JobListener(OutputListener, Protocol):
 
     def job_ended(self, ended: Exit, why: str) -> None:
         """Take note that all parts have ended: how the first one did, and why it could not run."""
-        ...
 
 
 class RanksJob:

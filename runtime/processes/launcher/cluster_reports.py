@@ -58,11 +58,9 @@ class Run(Protocol):
 
     def front_end_up(self, place: ClusterPlace) -> None:
         """Record that a front-end is there."""
-        ...
 
     def read_input(self, place: ClusterPlace, size: int) -> None:
         """Read what the first rank wants to read."""
-        ...
 
 
 @dataclass(slots=True)

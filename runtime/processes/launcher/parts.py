@@ -62,11 +62,9 @@ class StandIn(Protocol):
 
     def state(self) -> State:
         """Return the state of the component, as the run knows it."""
-        ...
 
     def ask(self, controller: str, operation: str) -> Any:
         """Ask a controller of the component, and wait for the answer."""
-        ...
 
 
 class PartLife(LifeCycleController):
