@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from gcm.cli.common_options import VERSION, Option, OptionGroup
+from gcm.cli.common_options import VERSION, Option, OptionGroup, number_of
 from gcm.documents import Attribute
 from runtime.cli.command import dispatch, guarded
 from runtime.cli.line import values
@@ -60,11 +60,11 @@ GCM_RUN = deploy_command(
     "gcm-run",
     _DESCRIPTION,
     Option(
-        "-n", "-np", dest="ranks", metavar="RANKS", read=values.count, also=RANKS_OF_OTHERS,
+        "-n", "-np", dest="ranks", metavar="RANKS", read=number_of("ranks"), also=RANKS_OF_OTHERS,
         help="how many ranks there are",
     ),
     Option(
-        "-r", dest="replicas", metavar="R", read=values.count, sets="application replicas",
+        "-r", dest="replicas", metavar="R", read=number_of("replicas"), sets="application replicas",
         help="each rank is R processes on different peers, and survives while one of them lives",
     ),
     Option(

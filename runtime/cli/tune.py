@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gcm.cli.common_options import Option
+from gcm.cli.common_options import Option, number_of
 from runtime.cli.errors import UsageError
 from runtime.cli.line.options import DEFAULT_TIMEOUT, SETTINGS, deploy_command, read_options
-from runtime.cli.line.values import rounds, seconds
+from runtime.cli.line.values import seconds
 from runtime.cli.load import load_deployment, tuned_file
 from runtime.cli.streams import write
 from runtime.cli.write import check_folder, save
@@ -42,7 +42,7 @@ TUNE = deploy_command(
     Option("descriptor", metavar="DESCRIPTOR", help="the machine, and who runs on it"),
     SETTINGS,
     Option(
-        "--rounds", metavar="N", read=rounds, default=5,
+        "--rounds", metavar="N", read=number_of("rounds"), default=5,
         help="how often all plans take turns (default: %(default)d)",
     ),
     Option(

@@ -104,10 +104,10 @@ def view(words: Sequence[str]) -> int:
 def _written(file: str, report: str, trace: str) -> int:
     """Write a report or a trace, or both, of a recorded run."""
     from runtime.cli.screens.recording import written_where_possible
-    from runtime.cli.screens.report import ReportFile, TraceFile  # not for what is shown here
+    from runtime.cli.screens.report import report_file, trace_file  # not for what is shown here
 
-    screens: list[ReportFile | TraceFile] = [ReportFile(report)] if report else []
-    screens += [TraceFile(trace)] if trace else []
+    screens = [report_file(report)] if report else []
+    screens += [trace_file(trace)] if trace else []
     with recorded(file) as facts:
         for fact in facts:
             for one in screens:

@@ -15,6 +15,7 @@ from gcm.cli.common_options import (
     CommandTable,
     Option,
     OptionGroup,
+    number_of,
     setting,
 )
 from gcm.records import dataclass
@@ -184,14 +185,15 @@ _MACHINE = OptionGroup(
     ),
     Option(
         "-ppn", "--npernode", "--ntasks-per-node", dest="each", metavar="RANKS",
-        read=values.each, default=0, help=argparse.SUPPRESS,
+        read=number_of("ranks"), default=0, help=argparse.SUPPRESS,
     ),
     # there may always be more ranks than processors
     Option("-oversubscribe", "--oversubscribe", action="store_true", help=argparse.SUPPRESS),
     MODULE,
     Option("--python", metavar="PATH", default="", help="the Python on the remote hosts of -H"),
     Option(
-        "--replicas", metavar="R", read=values.replicas, default=0, sets="application replicas",
+        "--replicas", metavar="R", read=number_of("replicas"), default=0,
+        sets="application replicas",
         help="each rank is R processes on different hosts, and survives while one of them lives",
     ),
     Option(

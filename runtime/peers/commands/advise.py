@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import log10
 from typing import TYPE_CHECKING, Any
 
-from gcm.cli.common_options import CommandTable, Option
+from gcm.cli.common_options import CommandTable, Option, number_of
 from runtime.exit_codes import WRONG_USAGE
 from runtime.peers.advice import (
     Advice,
@@ -151,12 +151,6 @@ def _failures(written: str) -> tuple[str, float]:
     return "rate", rate(written)
 
 
-def _count(written: str) -> int:
-    if not written.isascii() or not written.isdecimal() or not 0 < int(written) <= 1 << 20:
-        raise ValueError(f"'{written}' is not a number of processes")
-    return int(written)
-
-
 def _above_0(written: str) -> float:
     number = _from_0(written)
     if not number:
@@ -182,7 +176,8 @@ ADVISE = CommandTable(
         help="how often a host fails, as 1/30d or 0.01/h; or how likely within --time, as 5%%",
     ),
     Option(
-        "-n", "--processes", required=True, metavar="N", read=_count, help="ranks of the run"
+        "-n", "--processes", required=True, metavar="N", read=number_of("processes"),
+        help="ranks of the run",
     ),
     Option(
         "--time", required=True, metavar="TIME", read=duration,

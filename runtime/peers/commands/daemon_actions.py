@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.contracts import StatusService
 from runtime.peers.credentials.credential import Credential
 from runtime.peers.daemon import boot, find_running, logging_to, serve
-from runtime.peers.errors import PeerError
+from runtime.peers.errors import PeerError, of_file
 from runtime.peers.membership import read_text
 from runtime.peers.model import Address, MemberRole
 from runtime.shown_text import LONGEST_CELL, shown, shown_table
@@ -158,23 +159,13 @@ def _host_row(host: dict[str, Any]) -> tuple[object, ...]:
 def _kept(folder: PeerFolder) -> list[dict[str, Any]]:
     """Return the hosts in the file of a peer that does not run."""
     try:
-        rows, _ = read_text(folder.hosts.read_text(encoding="ascii"))
-    except FileNotFoundError:
-        return []
-    except (OSError, UnicodeDecodeError) as error:
-        raise PeerError("cannot be read", place=str(folder.hosts), cause=str(error)) from error
+        with of_file("cannot be read", folder.hosts), suppress(FileNotFoundError):
+            rows, _ = read_text(folder.hosts.read_text(encoding="ascii"))
+            return [row.peer.facts for row in rows]
     except PeerError as error:
         error.place = str(folder.hosts)
         raise
-    return [
-        {
-            "name": row.name,
-            "addresses": [str(one) for one in row.peer.addresses],
-            "applications": row.peer.share.applications,
-            "processes": row.peer.share.processes,
-        }
-        for row in rows
-    ]
+    return []
 
 
 def _asked(options: argparse.Namespace) -> dict[str, Any] | None:

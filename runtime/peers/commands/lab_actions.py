@@ -14,7 +14,7 @@ from runtime.peers.configuration.folder import PeerFolder, user_credential, user
 from runtime.peers.configuration.settings import PORT
 from runtime.peers.credentials.authority import Authority
 from runtime.peers.credentials.credential import Credential
-from runtime.peers.errors import PeerError
+from runtime.peers.errors import PeerError, of_file
 from runtime.peers.model import Address, MemberRole, Principal
 from runtime.shown_text import shown_table
 
@@ -93,10 +93,8 @@ def install(credential: Credential, file: Path) -> None:
             place=str(file),
             cure=_BESIDE[credential.principal.role],
         )
-    try:
+    with of_file("cannot be made", file.parent):
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise PeerError("cannot be made", place=str(file.parent), cause=str(error)) from error
     credential.write(file)
 
 

@@ -64,8 +64,8 @@ def answer_frame(number: int, value: Any) -> Frame:
 
 
 def refusal_frame(number: int, error: GridError) -> Frame:
-    """Return the frame of an error."""
-    reason = error.reason if isinstance(error, Refused) else ""
+    """Return the frame of an error; values that are none are a bad request."""
+    reason = error.reason if isinstance(error, Refused) else Reason.BAD_REQUEST
     told = {
         "what": error.what,
         "reason": str(reason),

@@ -75,10 +75,7 @@ class MembershipService:
 
     def alive(self, caller: str, row: list[Any]) -> Plain:
         """Take note of another peer, which finds no supernode."""
-        try:
-            found, _ = Row.of(row)
-        except PeerError as error:
-            raise Refused(error.what, reason=Reason.BAD_REQUEST) from error
+        found, _ = Row.of(row)
         if found.name != caller:
             raise Refused(f"{caller} speaks of {found.name}", reason=Reason.BAD_REQUEST)
         with self._lock:
@@ -96,10 +93,7 @@ class MembershipService:
                 f"the way to at most {MOST_MEASURED} peers is measured at once",
                 reason=Reason.BAD_REQUEST,
             )
-        try:
-            members = [Member.of(one) for one in peers]
-        except PeerError as error:
-            raise Refused(error.what, reason=Reason.BAD_REQUEST) from error
+        members = [Member.of(one) for one in peers]
         return dict(
             self._round_trips.to([one for one in members if one.principal != self._context.me])
         )
@@ -124,18 +118,10 @@ class MembershipService:
         asked = {one.principal for one in candidates}
         rows = []
         for one in known:
-            rtt = self._round_trips.of(one.row.name, now)
-            rows.append(
-                {
-                    "name": one.row.name,
-                    "addresses": [str(address) for address in one.row.peer.addresses],
-                    "applications": one.row.peer.share.applications,
-                    "processes": one.row.peer.share.processes,
-                    "milliseconds": None if rtt is None else round(1000 * rtt, 3),
-                    "silent": one.row.peer.role is MemberRole.PEER
-                    and one.row.peer.principal not in asked,
-                }
-            )
+            peer, rtt = one.row.peer, self._round_trips.of(one.row.name, now)
+            is_silent = peer.role is MemberRole.PEER and peer.principal not in asked
+            milliseconds = None if rtt is None else round(1000 * rtt, 3)
+            rows.append({**peer.facts, "milliseconds": milliseconds, "silent": is_silent})
         return {
             "addresses": [str(one) for one in self._own.peer.addresses],
             "supernode": str(self._supernode or ""),

@@ -100,10 +100,7 @@ class ReservationService:
             raise Refused(distrust[1], reason=distrust[0])
         if len(peers) > MOST_REACHED:
             raise Refused(f"{len(peers)} peers are too many", reason=Reason.BAD_REQUEST)
-        try:
-            members = [Member.of(one) for one in peers]
-        except PeerError as error:
-            raise Refused(error.what, reason=Reason.BAD_REQUEST) from error
+        members = [Member.of(one) for one in peers]
         with ThreadPoolExecutor(min(REACHED_AT_ONCE, len(members)) or 1, "peer reach") as threads:
             return list(threads.map(self._why_not, members))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.detectors.simulated_members import AnyDetector, World, deaths
 from runtime.health import (
     Declare,
     Detector,
@@ -19,7 +20,6 @@ from runtime.health import (
     HierarchicalDetector,
     Suspect,
 )
-from benchmarks.detectors.simulated_members import AnyDetector, World, deaths
 
 
 class Watched:
