@@ -29,14 +29,11 @@ from runtime.views.summary import as_json, as_text
 STOP_TIMEOUT = 20.0
 """Seconds in which a run has to end in order; then it is ended at once."""
 
-_RUN = Option(
-    "run", nargs="?", default="", metavar="RUN",
-    help="its name or the beginning of it; may be left out where there is only one",
-)  # fmt: skip
-_TAGS = Option(
-    "--tag-output", action="store_true",
-    help="begin each line of the application with the number of its rank",
-)  # fmt: skip
+_RUN = Option("run", nargs="?", default="", metavar="RUN",
+              help="its name or the beginning of it; may be left out where there is only "
+              "one")  # fmt: skip
+_TAGS = Option("--tag-output", action="store_true",
+               help="begin each line of the application with the number of its rank")  # fmt: skip
 
 LIST = deploy_command(
     "gcm-deploy list", "List your detached runs on this machine.", FORMAT,
@@ -47,21 +44,20 @@ ATTACH = deploy_command(
     "gcm-deploy attach",
     "Show the output of a detached run from the beginning, and follow it to its end. Ctrl-C leaves "
     "the run as it is. The exit code is that of the run; with that, the run is no more listed.",
-    _RUN,
-    _TAGS,
+    _RUN, _TAGS,
     Option("--summary", action="store_true", help="at the end show what ran where, and how long"),
     FORMAT,
     epilog="""\
 examples:
   gcm-deploy --detach heat.xml       start a run that goes on without this terminal
   gcm-deploy attach                  its output, and its exit code""",
-)
+)  # fmt: skip
 LOGS = deploy_command(
-    "gcm-deploy logs", "Show what a detached run has printed until now.", _RUN, _TAGS
-)
+    "gcm-deploy logs", "Show what a detached run has printed until now.", _RUN, _TAGS,
+)  # fmt: skip
 STOP = deploy_command(
-    "gcm-deploy stop", "End a detached run, as `kill` does. Its output still waits.", _RUN
-)
+    "gcm-deploy stop", "End a detached run, as `kill` does. Its output still waits.", _RUN,
+)  # fmt: skip
 
 
 def list_runs(words: Sequence[str]) -> int:

@@ -226,10 +226,9 @@ def _why(failure: Exception) -> str:
     return str(failure)
 
 
-def _screens(plan: DeploymentPlan, options: Options) -> Iterator[Screen]:
-    yield _screen(plan, options)
-    if options.output_dir:
-        yield RankFiles(Path(options.output_dir))
+def _screens(plan: DeploymentPlan, options: Options) -> list[Screen]:
+    files = [RankFiles(Path(options.output_dir))] if options.output_dir else []
+    return [_screen(plan, options), *files]
 
 
 def _screen(plan: DeploymentPlan, options: Options) -> Screen:

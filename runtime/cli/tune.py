@@ -37,18 +37,13 @@ examples:
 _PROGRAM = "runtime.mpi.collectives.measuring"
 
 TUNE = deploy_command(
-    "gcm-deploy tune",
-    _DESCRIPTION,
+    "gcm-deploy tune", _DESCRIPTION,
     Option("descriptor", metavar="DESCRIPTOR", help="the machine, and who runs on it"),
     SETTINGS,
-    Option(
-        "--rounds", metavar="N", read=number_of("rounds"), default=5,
-        help="how often all plans take turns (default: %(default)d)",
-    ),
-    Option(
-        "--timeout", metavar="SECONDS", read=seconds, default=DEFAULT_TIMEOUT,
-        help="give up if it has not started by then (default: %(default)g)",
-    ),
+    Option("--rounds", metavar="N", read=number_of("rounds"), default=5,
+           help="how often all plans take turns (default: %(default)d)"),
+    Option("--timeout", metavar="SECONDS", read=seconds, default=DEFAULT_TIMEOUT,
+           help="give up if it has not started by then (default: %(default)g)"),
     epilog=_EPILOG,
 )  # fmt: skip
 

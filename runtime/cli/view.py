@@ -43,25 +43,16 @@ class Shown(StrEnum):
 
 
 VIEW = deploy_command(
-    "gcm-deploy view",
-    _DESCRIPTION,
+    "gcm-deploy view", _DESCRIPTION,
     Option("file", metavar="FILE", help="what gcm-deploy --record FILE has written"),
-    Option(
-        "--show", choices=[str(one) for one in Shown], default=Shown.SUMMARY,
-        help="the summary, with the errors of the run; the tree as it was last; or all lines",
-    ),
-    Option(
-        "--format", choices=[str(one) for one in Format], default=Format.TEXT,
-        help="the summary for people or for programs",
-    ),
-    Option(
-        "--report", metavar="FILE", default="",
-        help="write a page about the run for a browser, as gcm-deploy --report does",
-    ),
-    Option(
-        "--trace", metavar="FILE", default="",
-        help="write what gcm-deploy --trace does, if that was given with --record",
-    ),
+    Option("--show", choices=[str(one) for one in Shown], default=Shown.SUMMARY,
+           help="the summary, with the errors of the run; the tree as it was last; or all lines"),
+    Option("--format", choices=[str(one) for one in Format], default=Format.TEXT,
+           help="the summary for people or for programs"),
+    Option("--report", metavar="FILE", default="",
+           help="write a page about the run for a browser, as gcm-deploy --report does"),
+    Option("--trace", metavar="FILE", default="",
+           help="write what gcm-deploy --trace does, if that was given with --record"),
     epilog=_EPILOG,
 )  # fmt: skip
 
@@ -119,14 +110,13 @@ def _written(file: str, report: str, trace: str) -> int:
 
 
 COMPARE = deploy_command(
-    "gcm-deploy compare",
-    "Compare two runs that gcm-deploy --record FILE has recorded.",
+    "gcm-deploy compare", "Compare two runs that gcm-deploy --record FILE has recorded.",
     Option("first", metavar="FIRST", help="what gcm-deploy --record FILE has written"),
     Option("second", metavar="SECOND", help="the same of another run"),
     epilog="""\
 examples:
   gcm-deploy compare before.facts after.facts   what has become faster or slower, and where""",
-)
+)  # fmt: skip
 
 
 def compare(words: Sequence[str]) -> int:

@@ -169,35 +169,21 @@ def _from_0(written: str) -> float:
 
 
 ADVISE = CommandTable(
-    "gcm-run advise",
-    _DESCRIPTION,
-    Option(
-        "--failure-rate", required=True, metavar="RATE", read=_failures,
-        help="how often a host fails, as 1/30d or 0.01/h; or how likely within --time, as 5%%",
-    ),
-    Option(
-        "-n", "--processes", required=True, metavar="N", read=number_of("processes"),
-        help="ranks of the run",
-    ),
-    Option(
-        "--time", required=True, metavar="TIME", read=duration,
-        help="how long the run takes without replicas, as 90min or 2h",
-    ),
-    Option(
-        "--target", default=0.01, metavar="CHANCE", read=chance,
-        help="how likely the run may fail (default: 1%%)",
-    ),
-    Option(
-        "--shape", default=1.0, metavar="δ", read=_above_0,
-        help="shape of the Weibull distribution: below 1 where hosts that have been up for long "
-             "fail less (default: 1)",
-    ),
-    Option(
-        "--slowdown", default=1.0, metavar="S", read=_from_0,
-        help="by how much of --time each further replica prolongs the run: 1 where replicas share "
-             "the hosts there were, 0 where each has its own (default: 1)",
-    ),
+    "gcm-run advise", _DESCRIPTION,
+    Option("--failure-rate", required=True, metavar="RATE", read=_failures,
+           help="how often a host fails, as 1/30d or 0.01/h; or how likely within --time, as 5%%"),
+    Option("-n", "--processes", required=True, metavar="N", read=number_of("processes"),
+           help="ranks of the run"),
+    Option("--time", required=True, metavar="TIME", read=duration,
+           help="how long the run takes without replicas, as 90min or 2h"),
+    Option("--target", default=0.01, metavar="CHANCE", read=chance,
+           help="how likely the run may fail (default: 1%%)"),
+    Option("--shape", default=1.0, metavar="δ", read=_above_0,
+           help="shape of the Weibull distribution: below 1 where hosts that have been up for long "
+           "fail less (default: 1)"),
+    Option("--slowdown", default=1.0, metavar="S", read=_from_0,
+           help="by how much of --time each further replica prolongs the run: 1 where replicas "
+           "share the hosts there were, 0 where each has its own (default: 1)"),
     Option("--json", action="store_true", help="print all figures as JSON"),
-    epilog=_EXAMPLES,
-    wrong_usage=WRONG_USAGE,
+    epilog=_EXAMPLES, wrong_usage=WRONG_USAGE,
 )  # fmt: skip
