@@ -71,12 +71,12 @@ def list_runs(words: Sequence[str]) -> int:
     if found.format == Format.JSON:
         import json
 
-        told = [
+        rows = [
             {"name": name, "state": state, "started": run.started,
              "process": None if isinstance(run, MovedRun) else run.process, "folder": run.work}
             for name, state, _, run in rows
         ]  # fmt: skip
-        write(json.dumps(told, indent=2) + "\n")
+        write(json.dumps(rows, indent=2) + "\n")
     elif rows:
         shown = tuple((name, state, started, run.work) for name, state, started, run in rows)
         heading = ("run", "state", "started", "in")
@@ -114,8 +114,8 @@ def attach(words: Sequence[str]) -> int:
     if found.format == Format.JSON:
         write(as_json(summary))
     elif found.summary:
-        told = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr))
-        print(told, end="", file=sys.stderr)
+        shown = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr))
+        print(shown, end="", file=sys.stderr)
     run.remove()
     return summary.code
 

@@ -85,9 +85,13 @@ class DetachedRun:
     @classmethod
     def of(cls, folder: Path) -> DetachedRun:
         """Read what a folder has; raises OSError, ValueError, KeyError if that is no run."""
-        told = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        record = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         return cls(
-            folder.name, int(told["process"]), float(told["started"]), str(told["work"]), folder
+            folder.name,
+            int(record["process"]),
+            float(record["started"]),
+            str(record["work"]),
+            folder,
         )
 
     @property
@@ -191,10 +195,10 @@ def detach(
             place=str(runs_folder()),
             cure="Name another folder with XDG_STATE_HOME",
         ) from error
-    process, said = begin_detached(folder, lambda one: run(plan, one), options)
-    if said:
+    process, fault = begin_detached(folder, lambda one: run(plan, one), options)
+    if fault:
         shutil.rmtree(folder, ignore_errors=True)
-        print(f"gcm-deploy: the run could not be detached\n{said}", file=sys.stderr)
+        print(f"gcm-deploy: the run could not be detached\n{fault}", file=sys.stderr)
         return NEVER_STARTED
     for line in _notes(plan):
         print(f"gcm-deploy: {line}", file=sys.stderr)
@@ -213,15 +217,15 @@ def begin_detached(
 
     Returns the process, and what it has said if it could not begin, else nothing.
     """
-    heard, told = os.pipe()
+    waits, up = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     process = os.fork()
     if process == 0:
-        os.close(heard)
-        _be_detached(folder, told, lambda: run(_for_file(options, folder)))
-    os.close(told)
-    with os.fdopen(heard, "rb") as pipe:
+        os.close(waits)
+        _be_detached(folder, up, lambda: run(_for_file(options, folder)))
+    os.close(up)
+    with os.fdopen(waits, "rb") as pipe:
         has_begun = bool(pipe.read())
     if has_begun:
         return process, ""
@@ -247,7 +251,7 @@ def _notes(plan: DeploymentPlan) -> Iterator[str]:
         )
 
 
-def _be_detached(folder: Path, told: int, run: Callable[[], int]) -> NoReturn:
+def _be_detached(folder: Path, up: int, run: Callable[[], int]) -> NoReturn:
     """Leave the terminal, take the lock, say so, and run."""
     code = NEVER_STARTED
     try:
@@ -259,10 +263,10 @@ def _be_detached(folder: Path, told: int, run: Callable[[], int]) -> NoReturn:
         _new(folder / _FACTS)  # may be read at once
         about = _new(folder / _ABOUT)
         fcntl.lockf(about, fcntl.LOCK_EX)  # held by this process, not by those that part from it
-        told_of_it = {"process": os.getpid(), "started": time.time(), "work": os.getcwd()}
-        os.write(about, json.dumps(told_of_it).encode())
-        os.write(told, b"1")
-        os.close(told)
+        record = {"process": os.getpid(), "started": time.time(), "work": os.getcwd()}
+        os.write(about, json.dumps(record).encode())
+        os.write(up, b"1")
+        os.close(up)
         code = run()
     except BaseException:  # this is the process's end
         traceback.print_exc()

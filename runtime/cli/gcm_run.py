@@ -126,8 +126,8 @@ def read_line(words: Sequence[str]) -> Options:
     if "" in seen:
         from runtime.cli.line.mistaken_words import about_named_hosts
 
-        if told := about_named_hosts(words[:at]):
-            parser.error(told)
+        if advice := about_named_hosts(words[:at]):
+            parser.error(advice)
     if not pieces.program and not seen & {"ranks", "module", "", "help", "version"} and words[at:]:
         number, rest = "4", [*words[at:]]
         if rest[1:2] and rest[1] in ("-n", "-np", "--np") and rest[2:3]:

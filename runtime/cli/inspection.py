@@ -117,8 +117,8 @@ def _serve(listener: socket.socket, answer: Answer, followers: _Followers) -> No
                     continue
                 from runtime.views.fact_lines import heading, line_of  # not for every run
 
-                told = map(line_of, answer(bool(asked["stacks"])))
-                connection.sendall(b"".join([heading(), *told]))
+                lines = map(line_of, answer(bool(asked["stacks"])))
+                connection.sendall(b"".join([heading(), *lines]))
 
 
 def _user_of(connection: socket.socket) -> int:

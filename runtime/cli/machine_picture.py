@@ -86,9 +86,9 @@ def machine_picture(deployment: Deployment) -> str:
     grid = deployment.grid()
     sites = [_site(deployment, number) for number in range(len(deployment.sites))]
     lines = [text("heading", FRAME, FRAME + 17, deployment.name)]
-    told = _many(grid.size, "rank") + " on " + _many(len(list(deployment.clusters())), "cluster")
-    told += f" of {_many(len(sites), 'site')}"
-    lines.append(text("note", FRAME, FRAME + 34, told))
+    counts = _many(grid.size, "rank") + " on " + _many(len(list(deployment.clusters())), "cluster")
+    counts += f" of {_many(len(sites), 'site')}"
+    lines.append(text("note", FRAME, FRAME + 34, counts))
     width, y = 420, FRAME + 34 + GAP
     for row in range(0, len(sites), SITES):
         x = FRAME
@@ -110,7 +110,7 @@ def machine_picture(deployment: Deployment) -> str:
         width=width,
         height=y,
         title=deployment.name,
-        description=f"The machine {deployment.name}: {told}.",
+        description=f"The machine {deployment.name}: {counts}.",
     )
 
 

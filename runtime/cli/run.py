@@ -195,8 +195,10 @@ def _needs_log(outcome: Outcome, ending: EndSignals) -> bool:
     cause = outcome.first_cause
     if cause is None:
         return ending.code is None and outcome.exit_code == NEVER_STARTED
-    is_told = cause.death.is_said if cause.death is not None else cause.failure.who == THE_ASSEMBLY
-    return ending.code is None and not is_told
+    is_explained = (
+        cause.death.is_stated if cause.death is not None else cause.failure.who == THE_ASSEMBLY
+    )
+    return ending.code is None and not is_explained
 
 
 def _seen(machine: Machine, begun: float, with_stacks: bool) -> Iterator[Fact]:
@@ -278,8 +280,8 @@ def _tell(summary: Summary, options: Options) -> None:
     if options.format is Format.JSON:
         write(as_json(summary))
     elif options.summary or options.verbose:
-        told = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr))
-        print(told, end="", file=sys.stderr)
+        shown = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr))
+        print(shown, end="", file=sys.stderr)
     elif sys.stderr.isatty() and not options.quiet:
         style = "red" if summary.code else "green"
         print(Paint.on(sys.stderr)(headline(summary), "bold", style), file=sys.stderr)

@@ -68,9 +68,9 @@ def tune(words: Sequence[str]) -> int:
     deployment = load_deployment(read_options([*sets, found.descriptor]))
     if deployment is None:
         return FAULTS
-    plan, said = make_plan(_measured(deployment, found.rounds), {}), _Output()
+    plan, output = make_plan(_measured(deployment, found.rounds), {}), _Output()
     limit = found.timeout + copying_time(plan)
-    machine = Machine(plan, said, timeouts=RunTimeouts(start=limit)).start()
+    machine = Machine(plan, output, timeouts=RunTimeouts(start=limit)).start()
     try:
         outcome = machine.wait()
     finally:
@@ -79,7 +79,7 @@ def tune(words: Sequence[str]) -> int:
         for error in outcome.errors:
             complain(error)
         return outcome.exit_code
-    timings = _timings(b"".join(said.pieces))
+    timings = _timings(b"".join(output.pieces))
     rules = rules_for(timings)
     text = "".join(f"{rule}\n" for rule in rules)
     save(f"# made by gcm-deploy tune {found.descriptor}\n{text}", file, overwrite=True)

@@ -132,13 +132,13 @@ def fits(value: object, shape: Any) -> bool:
 
 def facts_of(answer: Mapping[str, Any]) -> HostFacts:
     """Return the facts in an answer of the probe that fits."""
-    told = {
+    parsed = {
         "version": tuple(answer["version"]),
         "interfaces": tuple((one[0], one[-1]) for one in answer["interfaces"] if one),
         "folders": tuple(FolderSpace(**one) for one in answer["folders"]),
         "missing": tuple(answer["missing"]),
     }
-    return HostFacts(**{**answer, **told})
+    return HostFacts(**{**answer, **parsed})
 
 
 @dataclass(frozen=True, slots=True)

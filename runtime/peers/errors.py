@@ -37,7 +37,7 @@ class Refused(PeerError):
 
 @contextmanager
 def of_file(what: str, file: object, cure: str = "") -> Iterator[None]:
-    """Raise PeerError where the block cannot read or write a file; `what` says what it cannot be."""
+    """Raise PeerError, with `what` has failed, where the block cannot read or write a file."""
     try:
         yield
     except (OSError, ValueError) as error:

@@ -154,9 +154,9 @@ class Configuration:
         return Credentials(self.keys, self.cluster, self.certificate(self.cluster))
 
 
-def as_first_input(told: Sequence[Configuration | NodeStart]) -> bytes:
+def as_first_input(starts: Sequence[Configuration | NodeStart]) -> bytes:
     """Return the bytes that are read first: a length, and what each process is told."""
-    data = pickle.dumps(tuple(told), protocol=5)
+    data = pickle.dumps(tuple(starts), protocol=5)
     return _edition() + len(data).to_bytes(_LENGTH, "big") + data
 
 
@@ -190,6 +190,6 @@ def _exactly(read: Callable[[int], bytes], size: int) -> bytes:
 
 def _edition() -> bytes:
     """Return what tells this version from others whose processes would misunderstand each other."""
-    told = (Job, RankProgram, NodeJob, NodeStart, Configuration)
-    names = repr([[one.name for one in fields(kind)] for kind in told])
+    kinds = (Job, RankProgram, NodeJob, NodeStart, Configuration)
+    names = repr([[one.name for one in fields(kind)] for kind in kinds])
     return b"gcm" + PROTOCOL.to_bytes(2, "big") + zlib.crc32(names.encode()).to_bytes(4, "big")

@@ -331,14 +331,14 @@ def options_of(
     """Return the options that a parser has found."""
     known = Options.__match_args__
     given = ((name, value) for name, value in vars(found).items() if value is not None)
-    said = {name: value for name, value in given if name in known}
-    said |= {
-        "settings": dict(said.get("settings", ())),
+    values_given = {name: value for name, value in given if name in known}
+    values_given |= {
+        "settings": dict(values_given.get("settings", ())),
         "variables": _last_of_each(found.variables),
         "format": Format(found.format),
         "progress": ProgressMode(found.progress),
     }
-    return Options(one_line=one_line, arguments=tuple(arguments), **said)
+    return Options(one_line=one_line, arguments=tuple(arguments), **values_given)
 
 
 def _last_of_each(variables: Sequence[str]) -> tuple[str, ...]:

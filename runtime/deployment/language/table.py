@@ -116,7 +116,7 @@ _APPLICATION = ElementType(
                   'restarted ranks (`rebuild`); `abort` ends the run. The first three imply '
                   '`failures="return"`.', default="none",
                   choices=("none", "shrink", "blank", "rebuild", "abort"),
-                  to=lambda said: "" if said == "none" else said),
+                  to=lambda word: "" if word == "none" else word),
         Attribute("recovery-messages", CHOICE, "Which calls work between a loss and its recovery: "
                   "none (`nop`), or those that do not need lost ranks (`cont`).", default="nop",
                   choices=("nop", "cont")),
@@ -214,7 +214,7 @@ _TRANSFER = ElementType(
     "home.",
     (
         Attribute("direction", CHOICE, "To the clusters or from them.", required=True,
-                  choices=("in", "out"), to=lambda said: Direction(said or Direction.IN)),
+                  choices=("in", "out"), to=lambda word: Direction(word or Direction.IN)),
         Attribute("source", TEXT, "`in`: a path, on `peers` also `https://...`, with `#sha256=...` "
                   "or not; `out`: a path, folder or pattern in the working directory, `.` for "
                   "everything new.", required=True),
@@ -461,7 +461,7 @@ _FAILURE_DETECTOR = ElementType(
         Attribute("protocol", CHOICE, "How heartbeats spread; with `none` a host is lost when its "
                   "connection ends.", default="dbrr",
                   choices=("dbrr", "brr", "round-robin", "hierarchical", "none"),
-                  to=lambda said: None if said == "none" else DetectorProtocol(said)),
+                  to=lambda word: None if word == "none" else DetectorProtocol(word)),
         Attribute("timeout", DURATION, "How long a host, or the way to it, may be silent before it "
                   "is lost.", default="3s"),
         Attribute("period", DURATION, "The time between two heartbeats; 0.5 s, or what fits the "

@@ -44,8 +44,8 @@ _LEAST_SHOWN, _MOST_SHOWN = 6, 16
 def run_advise(words: Sequence[str]) -> int:
     """Print what is advised; return the exit code: 0, or 1 if no number reaches the target."""
     options = ADVISE.parser().parse_args(words)
-    told, value = options.failure_rate
-    per_second = rate_for(value, options.time, options.shape) if told == "chance" else value
+    kind, value = options.failure_rate
+    per_second = rate_for(value, options.time, options.shape) if kind == "chance" else value
     risk = RunRisk(options.processes, options.time, per_second, options.shape, options.slowdown)
     found = advise(risk, options.target)
     if options.json:

@@ -85,11 +85,11 @@ def install(credential: Credential, file: Path) -> None:
     there = None
     with suppress(PeerError):
         there = Credential.read(file)
-    told = credential.principal, credential.header.lab
-    if there is not None and (there.principal, there.header.lab) != told:
+    own = credential.principal, credential.header.lab
+    if there is not None and (there.principal, there.header.lab) != own:
         raise PeerError(
             f"there is the credential of {there.principal} in {there.header.lab}, "
-            f"and this one is of {told[0]} in {told[1]}",
+            f"and this one is of {own[0]} in {own[1]}",
             place=str(file),
             cure=_BESIDE[credential.principal.role],
         )
@@ -104,8 +104,10 @@ def show(options: argparse.Namespace) -> int:
     invited = [(one.principal, one.made, one.until) for one in authority.invited()]
     supernodes = [str(one) for one in authority.supernodes]
     if options.json:
-        told = [dict(zip(("principal", "made", "until"), one, strict=True)) for one in invited]
-        print(json.dumps({"lab": authority.lab, "supernodes": supernodes, "invited": told}))
+        invitations = [
+            dict(zip(("principal", "made", "until"), one, strict=True)) for one in invited
+        ]
+        print(json.dumps({"lab": authority.lab, "supernodes": supernodes, "invited": invitations}))
         return 0
     print(f"lab {authority.lab}, supernodes: {', '.join(supernodes) or 'none'}")
     heads, width = ["invited", "made", "good until"], columns_of(sys.stdout)

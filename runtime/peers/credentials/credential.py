@@ -121,14 +121,14 @@ class Credential:
     def parse(cls, written: str, place: str = "", role: MemberRole | None = None) -> Credential:
         """Read the text of a file; raises PeerError."""
         lines = [line for line in written.splitlines() if line.startswith("# ")]
-        said = dict(line[2:].split(": ", 1) for line in lines if ": " in line)
+        header = dict(line[2:].split(": ", 1) for line in lines if ": " in line)
         if lines[:1] != [TITLE] or written.count(_BEGIN) != 2:  # own, authority's
             raise PeerError(
                 "this is not the credential of a lab",
                 place=place,
                 cure="gcm-peer lab invite writes them",
             )
-        found = cls(_header(said, place), written[written.index("-----") :], place)
+        found = cls(_header(header, place), written[written.index("-----") :], place)
         found._check(role)
         return found
 
@@ -191,10 +191,10 @@ def certified_by(certificate: bytes) -> tuple[Principal, datetime.datetime]:
     return Principal.parse(":".join(names)), shown.not_valid_after_utc
 
 
-def _header(said: Mapping[str, str], place: str) -> Header:
+def _header(fields: Mapping[str, str], place: str) -> Header:
     try:
-        nodes = tuple(Address.parse(one) for one in said.get("supernodes", "").split())
-        return Header(Principal.parse(said.get("principal", "")), said.get("lab", ""), nodes)
+        nodes = tuple(Address.parse(one) for one in fields.get("supernodes", "").split())
+        return Header(Principal.parse(fields.get("principal", "")), fields.get("lab", ""), nodes)
     except PeerError as error:
         error.place = place
         raise

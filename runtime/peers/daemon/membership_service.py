@@ -38,7 +38,7 @@ class MembershipService:
         self._supernode: Address | None = None
         self._refresh_at = 0.0
         self._members: int | None = None
-        self._said = "it has not reached a supernode yet"
+        self._state = "it has not reached a supernode yet"
         self._faults: list[str] = []
 
     def begin(self, context: DaemonContext) -> None:
@@ -125,7 +125,7 @@ class MembershipService:
         return {
             "addresses": [str(one) for one in self._own.peer.addresses],
             "supernode": str(self._supernode or ""),
-            "state": self._said,
+            "state": self._state,
             "faults": self._faults,
             "hosts": rows,
         }
@@ -154,7 +154,7 @@ class MembershipService:
         if self._supernode is not None or self._faults != faults:
             log.warning("no supernode answers:\n%s", "\n".join(faults) or "none is known")
         self._supernode, self._faults = None, faults
-        self._said = "no supernode answers; it works with the hosts that it knows"
+        self._state = "no supernode answers; it works with the hosts that it knows"
 
     def _supernodes(self) -> Sequence[Address]:
         """Return where supernodes may be: the last one first, the others in any order."""
@@ -182,7 +182,7 @@ class MembershipService:
                 faults.append(fault)
             self._save()
             membership.alive(me, self._own.beat().plain())
-        self._said = (
+        self._state = (
             "nobody can reach it where it says it is" if faults else "its supernode knows it"
         )
         if faults and faults != self._faults:
@@ -196,10 +196,10 @@ class MembershipService:
         """Fetch hosts; a lab that is larger than the list is not followed in all its changes."""
         found = self._context.configuration
         most = found.number("known_hosts")
-        told = membership.hosts(me, most)
-        rows = [Row.of(one)[0] for one in told.get("rows", ())]
+        answer = membership.hosts(me, most)
+        rows = [Row.of(one)[0] for one in answer.get("rows", ())]
         with self._lock:
-            self._hosts.learn(rows, is_complete=bool(told.get("complete")))
+            self._hosts.learn(rows, is_complete=bool(answer.get("complete")))
         self._members = len(rows) if len(rows) < most else None
         self._refresh_at = clock() + found.seconds("refresh_every")
         self._save()
@@ -229,8 +229,8 @@ class MembershipService:
     def _gossip(self, connection: MemberConnection) -> list[Row]:
         membership, me = connection.stub(LabMembership), self._context.dialler.me
         membership.alive(me, self._own.beat().plain())
-        told = membership.hosts(me, self._context.configuration.number("known_hosts"))
-        return [Row.of(one)[0] for one in told.get("rows", ())]
+        answer = membership.hosts(me, self._context.configuration.number("known_hosts"))
+        return [Row.of(one)[0] for one in answer.get("rows", ())]
 
     # --- the file -------------------------------------------------------------------------------
 

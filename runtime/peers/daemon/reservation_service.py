@@ -155,7 +155,7 @@ class ReservationService:
             "applications": share.applications,
             "processes": share.processes,
             "runs": runs,
-            "owner": self._owner.said,
+            "owner": self._owner.reason,
         }
 
     # --- the thread -----------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class ReservationService:
         now = clock()
         with self._lock:
             if share != self._admission.rules.share:
-                log.info("the share is %d x %d now: %s", *share.plain(), self._owner.said)
+                log.info("the share is %d x %d now: %s", *share.plain(), self._owner.reason)
                 self._admission.rules = replace(self._rules, share=share)
             expired = self._admission.advance(now)
             due = self._admission.next_time - now

@@ -59,14 +59,17 @@ class RunningDaemon:
 def find_running(folder: PeerFolder) -> RunningDaemon | None:
     """Return the daemon that runs in a folder, if one does; raises PeerError."""
     written = b""
-    with of_file("cannot be read", folder.running), suppress(FileNotFoundError):
-        with folder.running.open("rb") as opened:
-            if _locked(opened, fcntl.LOCK_SH, 0.0):
-                return None
-            written = opened.read()
+    with (
+        of_file("cannot be read", folder.running),
+        suppress(FileNotFoundError),
+        folder.running.open("rb") as opened,
+    ):
+        if _locked(opened, fcntl.LOCK_SH, 0.0):
+            return None
+        written = opened.read()
     try:
-        told = json.loads(written)
-        return RunningDaemon(folder, int(told["pid"]), Address.parse(told["address"]))
+        record = json.loads(written)
+        return RunningDaemon(folder, int(record["pid"]), Address.parse(record["address"]))
     except (ValueError, KeyError, TypeError, PeerError):
         return None  # it has just begun, and has not written yet
 
@@ -93,9 +96,9 @@ class RunningFile:
 
     def write(self, address: Address) -> None:
         """Tell where the daemon is."""
-        told = {"pid": os.getpid(), "address": str(address)}
+        record = {"pid": os.getpid(), "address": str(address)}
         self._opened.seek(0)
-        self._opened.write(json.dumps(told).encode())
+        self._opened.write(json.dumps(record).encode())
         self._opened.flush()
 
     def close(self) -> None:

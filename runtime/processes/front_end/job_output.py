@@ -68,7 +68,7 @@ class JobOutput:
         self._last, self._own = Tail(), Tail()
         self._unexplained: list[bytes] = []
         self._is_over = False
-        self.signal_told = 0
+        self.signal_printed = 0
         """The signal by which `mpiexec` says that a rank has ended."""
         self.has_failed = False
         """Whether a rank is known to have failed, which explains what `mpiexec` says then."""
@@ -155,7 +155,7 @@ class JobOutput:
 
     def keep_own_words(self, block: bytes, signal: int) -> None:
         """Keep what an `mpiexec` says itself, and the signal that it names, if it does."""
-        self.signal_told = signal or self.signal_told
+        self.signal_printed = signal or self.signal_printed
         self._last.feed(block)
         self._own.feed(block)
         self._reactor.soon(lambda: self._unexplained.append(block))

@@ -105,7 +105,7 @@ def supply(
     passage = launcher.passage
     forwards = _forwards(plan, cluster, run_directory, passage)
     ring = _keys(plan, cluster, RunKeys(keys.secret), is_dialling=bool(address))
-    told = Configuration(
+    configuration = Configuration(
         cluster=cluster.identifier,
         path=cluster.path,
         levels=levels,
@@ -141,7 +141,7 @@ def supply(
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
     )
-    return Supplied(argv, _paths(search), work, folder, told)
+    return Supplied(argv, _paths(search), work, folder, configuration)
 
 
 def _keys(

@@ -84,10 +84,10 @@ _EMPTY: dict[str, object] = {
 
 def _page(data: Mapping[str, object], title: str) -> str:
     parts = _parts()
-    told = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    document = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     safe = title.replace("&", "&amp;").replace("<", "&lt;")
     return parts.template.substitute(
-        title=safe, style=parts.style, script=parts.script, document=told, policy=parts.policy
+        title=safe, style=parts.style, script=parts.script, document=document, policy=parts.policy
     )
 
 
