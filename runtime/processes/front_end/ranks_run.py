@@ -215,16 +215,7 @@ class RanksRun:
 
     def _settings(self) -> dict[str, Any]:
         """Return what ranks need to know before they run."""
-        return {
-            "machine": self._configuration.machine,
-            "routes": self._routes.experiences(),
-            "named-classes": list(self._configuration.named_classes),
-            "plans": self._configuration.plans,
-            "explain-waits": self._configuration.explain_waits,
-            "observed": self._configuration.observed,
-            "traced": self._configuration.traced,
-            "checked": self._configuration.checked,
-        }
+        return {**self._configuration.settings, "routes": self._routes.experiences()}
 
     def find(self, rank: str) -> Channel | None:
         """Return the way to a rank; None if it is not there."""
