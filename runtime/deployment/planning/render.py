@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
+from gcm.cli.output import counted
 from runtime.allocations import batch_system, can_reserve
 from runtime.deployment.model import DeployedCluster, Variable
 from runtime.deployment.planning.opening import HERE, levels_at
@@ -39,12 +40,7 @@ def plan_as_dict(plan: DeploymentPlan) -> dict[str, object]:
         "ranks": plan.grid.size,
         "depth": plan.depth,
         "variables": [
-            {
-                "name": one.name,
-                "value": one.value,
-                "origin": str(one.origin),
-                "source": one.source,
-            }
+            {"name": one.name, "value": one.value, "origin": str(one.origin), "source": one.source}
             for one in deployment.variables
         ],
         "sites": [
@@ -56,12 +52,7 @@ def plan_as_dict(plan: DeploymentPlan) -> dict[str, object]:
             for number, site in enumerate(deployment.sites)
         ],
         "named_classes": [
-            {
-                "role": one.role,
-                "class": one.name,
-                "between": one.between,
-                "scope": list(one.scope),
-            }
+            {"role": one.role, "class": one.name, "between": one.between, "scope": list(one.scope)}
             for one in deployment.named_classes
         ],
         "plans": deployment.plans,
@@ -116,14 +107,9 @@ def _summary(plan: DeploymentPlan) -> list[str]:
     deployment = plan.deployment
     clusters = list(deployment.clusters())
     nodes = sum(len(cluster.nodes) for cluster in clusters)
-    counts = ", ".join(
-        _count(number, what)
-        for number, what in (
-            (len(deployment.sites), "site"),
-            (len(clusters), "cluster"),
-            (nodes, "node"),
-            (plan.grid.size, "rank"),
-        )
+    counts = (
+        f"{counted(len(deployment.sites), 'site')}, {counted(len(clusters), 'cluster')}, "
+        f"{counted(nodes, 'node')}, {counted(plan.grid.size, 'rank')}"
     )
     lines = [f"deployment {deployment.name}: {counts}", f"starts in {plan.depth} waves"]
     queued = [one for one in clusters if one.batch is not None and not one.batch.job]
@@ -246,7 +232,7 @@ def _nodes(plan: DeploymentPlan, cluster: DeployedCluster) -> Iterator[str]:
         where = f"{node.name} ({node.host})" if node.host != node.name else node.name
         ranks = "no ranks"
         if node.host in spares:
-            ranks = f"spare, for {_count(spares[node.host], 'rank')}"
+            ranks = f"spare, for {counted(spares[node.host], 'rank')}"
         if node.ranks:
             ranks = names.numbers(cluster.identifier, first, node.ranks)
         yield f"{where}: {ranks}"
@@ -293,7 +279,3 @@ def _move(move: FileMove, kind: StepKind) -> str:
     what = _WHAT.get(move.source, move.source)
     every = f", also every {move.every:g} s of the run" if move.every else ""
     return f"bring {what} home to {move.destination}{every}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
