@@ -11,7 +11,8 @@ from typing import BinaryIO
 
 from gcm.cli.common_options import Option
 from gcm.cli.output import Paint, columns_of
-from runtime.cli.detached import KEPT_DAYS, LOOK, DetachedRun, detached_runs, run_named
+from runtime.cli.detached import KEPT_DAYS, LOOK, DetachedRun, detached_runs
+from runtime.cli.errors import UsageError
 from runtime.cli.line.options import FORMAT, Format, deploy_command
 from runtime.cli.moving import MovedRun, moved_runs
 from runtime.cli.run import complain
@@ -89,7 +90,7 @@ def list_runs(words: Sequence[str]) -> int:
 def attach(words: Sequence[str]) -> int:
     """Follow a run to its end and return its exit code; with Ctrl-C the run goes on."""
     found = ATTACH.parser().parse_args(words)
-    run = run_named(found.run, _runs())
+    run = _run_named(found.run)
     try:
         with run.following() as file:
             account = _shown(file, run.name, tags=found.tag_output)
@@ -120,6 +121,23 @@ def attach(words: Sequence[str]) -> int:
     return summary.code
 
 
+def _run_named(name: str) -> DetachedRun | MovedRun:
+    """Return the run of a name, or of the beginning of one; without a name, the only one.
+
+    Raises:
+        UsageError: there is none, or more than one.
+    """
+    found = [run for run in _runs() if run.name.startswith(name)]
+    exact = [run for run in found if run.name == name]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    if not found:
+        what = f"no detached run is called '{name}'" if name else "you have no detached runs here"
+        raise UsageError(what, cure="gcm-deploy list shows them; --detach starts one")
+    names = ", ".join(run.name for run in found)
+    raise UsageError(f"more than one run is meant: {names}", cure="Give the whole name of one")
+
+
 def _runs() -> Iterator[DetachedRun | MovedRun]:
     yield from detached_runs()
     yield from moved_runs()
@@ -128,7 +146,7 @@ def _runs() -> Iterator[DetachedRun | MovedRun]:
 def show_logs(words: Sequence[str]) -> int:
     """Show what a run has printed; return the exit code."""
     found = LOGS.parser().parse_args(words)
-    run = run_named(found.run, _runs())
+    run = _run_named(found.run)
     if isinstance(run, MovedRun):
         return run.call("logs", run.name, *(["--tag-output"] if found.tag_output else []))
     with run.facts.open("rb") as file:
@@ -139,7 +157,7 @@ def show_logs(words: Sequence[str]) -> int:
 def stop(words: Sequence[str]) -> int:
     """End a run and return once it has gone; return the exit code."""
     found = STOP.parser().parse_args(words)
-    run = run_named(found.run, _runs())
+    run = _run_named(found.run)
     if isinstance(run, MovedRun):
         return run.call("stop", run.name)
     for _ in range(2):

@@ -19,14 +19,14 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, NoReturn, Protocol, TypeVar, cast
+from typing import BinaryIO, NoReturn, cast
 
 from gcm.records import dataclass
-from runtime.cli.errors import OutputFailed, UsageError
+from runtime.cli.errors import OutputFailed
 from runtime.cli.line.options import Options, ProgressMode
 from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
@@ -147,34 +147,6 @@ def detached_runs() -> Iterator[DetachedRun]:
             run.remove()
         else:
             yield run
-
-
-Run = TypeVar("Run", bound="NamedRun")
-
-
-class NamedRun(Protocol):
-    """What can be meant by the beginning of its name."""
-
-    @property
-    def name(self) -> str:
-        """The whole name."""
-
-
-def run_named(name: str, runs: Iterable[Run]) -> Run:
-    """Return the run of a name, or of the beginning of one; without a name, the only one.
-
-    Raises:
-        UsageError: there is none, or more than one.
-    """
-    found = [run for run in runs if run.name.startswith(name)]
-    exact = [run for run in found if run.name == name]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
-    if not found:
-        what = f"no detached run is called '{name}'" if name else "you have no detached runs here"
-        raise UsageError(what, cure="gcm-deploy list shows them; --detach starts one")
-    names = ", ".join(run.name for run in found)
-    raise UsageError(f"more than one run is meant: {names}", cure="Give the whole name of one")
 
 
 def detach(
