@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from gcm.documents import Severity
 from runtime.doctor.records import ExaminedHost, Finding, HostFacts, Record
 from runtime.host_addresses import VIRTUAL
+from runtime.launchers.errors import WrongMpiexec
 from runtime.native_mpi import is_interface_chosen, native_mpi_of_library
 
 MIB = 1 << 20
@@ -71,7 +72,7 @@ def check_mpi(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[
     fault = record.mpi_fault
     if fault is not None and facts.mpiexec:
         loaded = f" (mpi4py loads {facts.library})" if facts.library else ""
-        is_other = fault.kind == "WrongMpiexec"
+        is_other = isinstance(fault, WrongMpiexec)
         yield _finding(
             host, "two-mpis" if is_other else "mpiexec-fails",
             f"{fault.what}{loaded}" + _last_line(fault.cause),

@@ -7,9 +7,26 @@ from collections.abc import Callable, Iterator
 
 from gcm.documents import Severity
 from runtime.deployment import SshHop
-from runtime.doctor.records import ExaminedHost, Fault, Finding, Record
+from runtime.doctor.records import ExaminedHost, Finding, Record
+from runtime.launchers.errors import (
+    AuthenticationRefused,
+    ConnectionLost,
+    ConnectionRefused,
+    HostKeyChanged,
+    HostKeyUnknown,
+    HostUnreachable,
+    LaunchError,
+    LoginNeeded,
+    MissingSsh,
+    NoMoreSessions,
+    PythonMissing,
+    PythonTooOld,
+    SshFailed,
+    StartTimeout,
+    UnknownHost,
+)
 
-_Mend = Callable[[SshHop, Fault], str]
+_Mend = Callable[[tuple[SshHop, ...], LaunchError], str]
 
 
 def by_hand(hops: tuple[SshHop, ...], program: str = "ssh") -> str:
@@ -37,7 +54,7 @@ def check_reached(record: Record) -> Iterator[Finding]:
     fault, host = record.fault, record.host
     if fault is None:
         return
-    code, why = _MEANINGS.get(fault.kind, ("not-reached", "nothing can be started there"))
+    code, why = _MEANINGS.get(type(fault), ("not-reached", "nothing can be started there"))
     yield Finding(
         code,
         Severity.ERROR,
@@ -49,9 +66,9 @@ def check_reached(record: Record) -> Iterator[Finding]:
     )
 
 
-def _mend(host: ExaminedHost, fault: Fault) -> str:
+def _mend(host: ExaminedHost, fault: LaunchError) -> str:
     hops = host.hops if host.behind is None else (SshHop(host.name),)
-    fix = _MENDS.get(fault.kind)
+    fix = _MENDS.get(type(fault))
     if not hops or fix is None:
         return fault.cure
     prefix = f"on the front-end of {host.where.partition(',')[0]}: " if host.behind else ""
@@ -62,55 +79,53 @@ def _known_name(hop: SshHop) -> str:
     return f"[{hop.host}]:{hop.port}" if hop.port not in (None, 22) else hop.host
 
 
-def _forget(hops: tuple[SshHop, ...], _: Fault) -> str:
+def _forget(hops: tuple[SshHop, ...], _: LaunchError) -> str:
     hop = hops[-1]
     file = ["-f", hop.known_hosts] if hop.known_hosts else []
     command = shlex.join(["ssh-keygen", *file, "-R", _known_name(hop)])
     return f"if the host was really set up anew: {command}"
 
 
-def _vouch(hops: tuple[SshHop, ...], _: Fault) -> str:
+def _vouch(hops: tuple[SshHop, ...], _: LaunchError) -> str:
     return (
         f"connect once and compare the fingerprint: {by_hand(hops)}"
         f' (or write new-host-keys="accept" in its <ssh>)'
     )
 
 
-def _bring_key(hops: tuple[SshHop, ...], _: Fault) -> str:
+def _bring_key(hops: tuple[SshHop, ...], _: LaunchError) -> str:
     hop = hops[-1]
     agent = f"; if the key has a passphrase: ssh-add {shlex.quote(hop.key)}".rstrip(" '")
     return by_hand(hops, "ssh-copy-id") + agent
 
 
-def _correct_host(hops: tuple[SshHop, ...], _: Fault) -> str:
+def _correct_host(hops: tuple[SshHop, ...], _: LaunchError) -> str:
     host = shlex.quote(hops[-1].host)
     return f"see whether the name is right: getent hosts {host}; then correct host= in its <ssh>"
 
 
-def _try(hops: tuple[SshHop, ...], fault: Fault) -> str:
+def _try(hops: tuple[SshHop, ...], fault: LaunchError) -> str:
     return f"{fault.cure.rstrip('.')}; by hand: {by_hand(hops)} true"
 
 
 _ASKS = "ssh would have to ask a question, and nobody is there to answer it"
-_MEANINGS = {
-    "HostKeyUnknown": ("ssh-unknown-host-key", _ASKS),
-    "HostKeyChanged": ("ssh-changed-host-key", "a changed key is never trusted"),
-    "AuthenticationRefused": ("ssh-no-key", _ASKS),
-    "LoginNeeded": ("ssh-login", "a run never answers such questions"),
-    "NoMoreSessions": ("ssh-sessions", "the front-end of each cluster needs a session of its own"),
-    "MissingSsh": ("no-ssh", "hosts are reached with the system's own ssh client"),
-    "UnknownHost": ("unresolvable-host", "nothing can be started on a host without an address"),
-    "PythonMissing": ("no-python", "the front-end of a cluster is a Python program"),
-    "PythonTooOld": ("old-python", "the front-end of a cluster needs Python 3.11 or newer"),
+_MEANINGS: dict[type[LaunchError], tuple[str, str]] = {
+    HostKeyUnknown: ("ssh-unknown-host-key", _ASKS),
+    HostKeyChanged: ("ssh-changed-host-key", "a changed key is never trusted"),
+    AuthenticationRefused: ("ssh-no-key", _ASKS),
+    LoginNeeded: ("ssh-login", "a run never answers such questions"),
+    NoMoreSessions: ("ssh-sessions", "the front-end of each cluster needs a session of its own"),
+    MissingSsh: ("no-ssh", "hosts are reached with the system's own ssh client"),
+    UnknownHost: ("unresolvable-host", "nothing can be started on a host without an address"),
+    PythonMissing: ("no-python", "the front-end of a cluster is a Python program"),
+    PythonTooOld: ("old-python", "the front-end of a cluster needs Python 3.11 or newer"),
 }
-_MENDS: dict[str, Callable[[tuple[SshHop, ...], Fault], str]] = {
-    "HostKeyUnknown": _vouch,
-    "HostKeyChanged": _forget,
-    "AuthenticationRefused": _bring_key,
-    "UnknownHost": _correct_host,
-    "HostUnreachable": _try,
-    "ConnectionRefused": _try,
-    "ConnectionLost": _try,
-    "SshFailed": _try,
-    "StartTimeout": _try,
+_MENDS: dict[type[LaunchError], _Mend] = {
+    HostKeyUnknown: _vouch,
+    HostKeyChanged: _forget,
+    AuthenticationRefused: _bring_key,
+    UnknownHost: _correct_host,
+    **dict.fromkeys(
+        (HostUnreachable, ConnectionRefused, ConnectionLost, SshFailed, StartTimeout), _try
+    ),
 }

@@ -9,6 +9,7 @@ from typing import Any
 from gcm.documents import Location, Severity
 from gcm.records import dataclass
 from runtime.deployment import NamedLauncher, Position, SshHop
+from runtime.launchers.errors import LaunchError
 from runtime.native_mpi import AUTO
 
 
@@ -142,16 +143,6 @@ def facts_of(answer: Mapping[str, Any]) -> HostFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """A failed attempt: the name of its error, what happened, details, and the cure."""
-
-    kind: str
-    what: str
-    cause: str = ""
-    cure: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Record:
     """A host, and what is known of it: `facts` if it answered, `fault` otherwise.
 
@@ -161,8 +152,8 @@ class Record:
 
     host: ExaminedHost
     facts: HostFacts | None = None
-    fault: Fault | None = None
-    mpi_fault: Fault | None = None
+    fault: LaunchError | None = None
+    mpi_fault: LaunchError | None = None
     ahead: tuple[float, float] = (0.0, 0.0)
 
 
