@@ -72,12 +72,12 @@ def list_runs(words: Sequence[str]) -> int:
     if found.format == Format.JSON:
         import json
 
-        rows = [
+        described = [
             {"name": name, "state": state, "started": run.started,
              "process": None if isinstance(run, MovedRun) else run.process, "folder": run.work}
             for name, state, _, run in rows
         ]  # fmt: skip
-        write(json.dumps(rows, indent=2) + "\n")
+        write(json.dumps(described, indent=2) + "\n")
     elif rows:
         shown = tuple((name, state, started, run.work) for name, state, started, run in rows)
         heading = ("run", "state", "started", "in")
