@@ -142,8 +142,18 @@ class Control(Protocol):
         """Ask what a rank is doing; `Appeals.waiting` with the number is the answer."""
 
 
-class Routes(Protocol):
-    """Downwards, and from one rank to another: the other half of references."""
+class CodeRoutes(Protocol):
+    """From one rank to another: what a rank of a coupled code asks of one of another code."""
+
+    def come(self, member: str) -> None:
+        """Ask a rank to connect to another one."""
+
+    def meet(self, front_end: str, token: str) -> None:
+        """Ask a rank to come to a front-end, where another one waits."""
+
+
+class Routes(CodeRoutes, Protocol):
+    """Downwards, and from one rank to another of its code: the other half of references."""
 
     def news(self, experiences: list[Any]) -> None:
         """Tell which routes worked for others and which did not."""
@@ -153,12 +163,6 @@ class Routes(Protocol):
 
     def count(self) -> None:
         """Ask for the figures; `References.counted` is the answer."""
-
-    def come(self, member: str) -> None:
-        """Ask a rank to connect to another one."""
-
-    def meet(self, front_end: str, token: str) -> None:
-        """Ask a rank to come to a front-end, where another one waits."""
 
 
 class Coupling(Protocol):
@@ -237,16 +241,6 @@ class Delivery(Protocol):
 
     def message(self, member: str, envelope: tuple[int, int, int], payload: bytes) -> None:
         """Bring a message; the envelope has its context, its sender's rank and its tag."""
-
-
-class CodeRoutes(Protocol):
-    """From one rank of a coupled code to another: what `Routes` is for ranks of one code."""
-
-    def come(self, member: str) -> None:
-        """Ask a rank to connect to another one."""
-
-    def meet(self, front_end: str, token: str) -> None:
-        """Ask a rank to come to a front-end, where another one waits."""
 
 
 class Reports(Protocol):
