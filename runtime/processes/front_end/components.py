@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import asdict
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from gcm.components.model import Component
 from gcm.factory import primitive
@@ -32,6 +32,7 @@ from runtime.machine.contracts import (
     Control,
     Facts,
     Health,
+    Membership,
     References,
     Routes,
     Views,
@@ -43,7 +44,6 @@ from runtime.transport.channel import Channel
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
-    from runtime.processes.front_end.main import FrontEndProcess
     from runtime.processes.heartbeats import HeartbeatLoop
 
 C = TypeVar("C")
@@ -55,6 +55,29 @@ class MonitoredClustering(Clustering):
     def figures(self, rank: str) -> Figures:  # noqa: ARG002 - it has no ranks of its own
         """Return nothing: only a cluster knows ranks."""
         return asdict(Connections())
+
+
+class Ranks(Membership, Health, References, Protocol):
+    """What is done about what ranks tell: the present run of the ranks of a cluster."""
+
+
+class FrontEndState(Protocol):
+    """What the components of a front-end tell and ask the rest of it, on the reactor's thread."""
+
+    def gathered(self, part: str) -> None:
+        """Take note that all members of a part of the machine have told who they are."""
+
+    def reports(self) -> list[Facts]:
+        """Return what is known of the ranks of the cluster."""
+
+    def seen(self, table: bytes) -> None:
+        """Take a view."""
+
+    def present_ranks(self) -> Ranks:
+        """Return the present run of the ranks."""
+
+    def connections(self, rank: str) -> Connections:
+        """Return how a rank, or with nothing all of them, found others."""
 
 
 def _passing_on(*contracts: type) -> Callable[[type[C]], type[C]]:
@@ -90,7 +113,7 @@ class ClusterClustering(MonitoredClustering):
         self,
         identifier: str,
         gathered: Callable[[list[Facts]], list[Facts]],
-        front_end: FrontEndProcess,
+        front_end: FrontEndState,
         reactor: Reactor,
         heartbeats: HeartbeatLoop | None,
     ) -> None:
@@ -123,7 +146,7 @@ class Components:
         self,
         host: Host,
         configuration: Configuration,
-        front_end: FrontEndProcess,
+        front_end: FrontEndState,
         heartbeats: HeartbeatLoop | None,
     ) -> None:
         self._host = host

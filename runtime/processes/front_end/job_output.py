@@ -9,7 +9,7 @@ moment: a rank that has failed explains it, and then nobody needs to read it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from runtime.launchers.base import OutputStream
 from runtime.launchers.errors import LaunchError
@@ -21,28 +21,47 @@ from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.processes.front_end.rank_pipes import MOST_RANKS, Block, EndPipe, RankPipes
 from runtime.transport.reactor import Reactor
 
-if TYPE_CHECKING:
-    from runtime.processes.front_end.rank_ends import RankEnds
-    from runtime.processes.front_end.ranks_run import RanksRun
-
 EXPLAINED = 1.0
 """Seconds in which a rank's failure, if there is one, explains what `mpiexec` says."""
 
-WrittenLines = tuple[int | None, str, bytes]
+Said = tuple[int | None, str, bytes]
 """Whole lines with their rank, None for `mpiexec` itself, and the name of their stream."""
+
+
+class OutputListener(Protocol):
+    """Receives what is written by ranks."""
+
+    def job_wrote(self, lines: list[Said]) -> None:
+        """Take the next lines, in order, on the reactor's thread or that of the launcher."""
+
+    def output_follows(self) -> None:
+        """Take note that the job is over but for output that the launcher has not taken yet."""
+
+
+class EndListener(Protocol):
+    """Receives what is observed of the ends of ranks, on the reactor's thread."""
+
+    def process_ended(self, number: int, status: int, at: float, incarnation: int) -> None:
+        """Take the wait status with which the process of a rank has ended."""
+
+    def helper_lost(self, name: str, at: float) -> None:
+        """Take note of the end of a process between `mpiexec` and its ranks."""
+
+    def host_lost(self, part: JobPart, why: str) -> None:
+        """Take note that a part has ended while the others go on."""
 
 
 class JobOutput:
     """The output of all parts of a job. Ranks wait while there is no `credit` for it."""
 
     def __init__(
-        self, job: Job, listener: RanksRun, reactor: Reactor, credit: OutputCredit
+        self, job: Job, listener: OutputListener, reactor: Reactor, credit: OutputCredit
     ) -> None:
         self._job = job
         self._listener = listener
         self._reactor = reactor
         self._credit = credit
-        self.ends: RankEnds
+        self.ends: EndListener
         """Who is told how ranks end; to be set before any does."""
         self._pipes: RankPipes | None = None
         self._ends: EndPipe | None = None
@@ -117,7 +136,7 @@ class JobOutput:
 
     # --- on the launcher's thread ---------------------------------------------------------------
 
-    def pass_on(self, lines: list[WrittenLines]) -> None:
+    def pass_on(self, lines: list[Said]) -> None:
         """Pass lines of ranks on."""
         for _, stream, block in lines:
             if stream == OutputStream.ERROR:
@@ -156,7 +175,7 @@ class PartSink:
         self._output = output
         self._part, self._native = part, native
         self._lines = RankLines(self._wrote, output.record_end, first=part.first, tag=native.tag)
-        self._batch: list[WrittenLines] = []
+        self._batch: list[Said] = []
 
     def received(self, stream: OutputStream, data: bytes) -> None:
         """Take what comes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from runtime.launchers.base import Command, Exit, Reach
 from runtime.launchers.errors import CommandNotFound, LaunchError
@@ -15,13 +15,16 @@ from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import detect_native_mpi, missing_mpiexec, mpi_command
 from runtime.native_mpi import AUTO, Job, JobPart, native_mpi
 from runtime.processes.front_end.head_count import HeadCount
-from runtime.processes.front_end.job_output import JobOutput
+from runtime.processes.front_end.job_output import EndListener, JobOutput, OutputListener
 from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.transport.reactor import Reactor
 
-if TYPE_CHECKING:
-    from runtime.processes.front_end.rank_ends import RankEnds
-    from runtime.processes.front_end.ranks_run import RanksRun
+
+class JobListener(OutputListener, Protocol):
+    """Receives the events of a job; this one on the reactor's thread."""
+
+    def job_ended(self, ended: Exit, why: str) -> None:
+        """Take note that all parts have ended: how the first one did, and why it could not run."""
 
 
 class RanksJob:
@@ -36,7 +39,7 @@ class RanksJob:
         self,
         job: Job,
         folder: str,
-        listener: RanksRun,
+        listener: JobListener,
         reactor: Reactor,
         *,
         credit: OutputCredit,
@@ -58,7 +61,7 @@ class RanksJob:
         self.may_lose_hosts = False
         """Whether the end of one of several `mpiexec` is not that of the job."""
 
-    def attach(self, ends: RankEnds) -> None:
+    def attach(self, ends: EndListener) -> None:
         """Let somebody know how ranks end; before they are started."""
         self.output.ends = ends
 

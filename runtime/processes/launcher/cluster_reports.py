@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gcm.records import dataclass
 from runtime.coupling.deployed_codes import Codes
@@ -45,13 +45,22 @@ from runtime.views.stream import FactStream
 
 if TYPE_CHECKING:
     from runtime.processes.launcher.deployed_assembly import DeployedAssembly
-    from runtime.processes.launcher.effects import Executor
 
 
 _log = logging.getLogger(__name__)
 
 LONGEST_RECORD = 4000
 """So much of what a front-end logs at a time is kept."""
+
+
+class Run(Protocol):
+    """Who is told that a front-end is there, and that a rank wants to read."""
+
+    def front_end_up(self, place: ClusterPlace) -> None:
+        """Record that a front-end is there."""
+
+    def read_input(self, place: ClusterPlace, size: int) -> None:
+        """Read what the first rank wants to read."""
 
 
 @dataclass(slots=True)
@@ -64,7 +73,7 @@ class ClusterReports:
     """
 
     place: ClusterPlace
-    run: Executor
+    run: Run
     post: Post
     codes: Codes
     assembly: DeployedAssembly | None
