@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from gcm.documents import Severity
 from runtime.doctor.records import ExaminedHost, Finding, HostFacts, Record
 from runtime.host_addresses import VIRTUAL
-from runtime.launchers.errors import WrongMpiexec
 from runtime.native_mpi import is_interface_chosen, native_mpi_of_library
 
 MIB = 1 << 20
@@ -72,7 +71,7 @@ def check_mpi(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[
     fault = record.mpi_fault
     if fault is not None and facts.mpiexec:
         loaded = f" (mpi4py loads {facts.library})" if facts.library else ""
-        is_other = isinstance(fault, WrongMpiexec)
+        is_other = type(fault).__name__ == "WrongMpiexec"
         yield _finding(
             host, "two-mpis" if is_other else "mpiexec-fails",
             f"{fault.what}{loaded}" + _last_line(fault.cause),

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from gcm.documents import Severity
 from runtime.deployment import SshHop
 from runtime.doctor.records import ExaminedHost, Finding, Record
-from runtime.launchers.errors import (
-    AuthenticationRefused,
-    ConnectionLost,
-    ConnectionRefused,
-    HostKeyChanged,
-    HostKeyUnknown,
-    HostUnreachable,
-    LaunchError,
-    LoginNeeded,
-    MissingSsh,
-    NoMoreSessions,
-    PythonMissing,
-    PythonTooOld,
-    SshFailed,
-    StartTimeout,
-    UnknownHost,
-)
 
-_Mend = Callable[[tuple[SshHop, ...], LaunchError], str]
+if TYPE_CHECKING:
+    from runtime.launchers.errors import LaunchError
+
+_Mend = Callable[[tuple[SshHop, ...], "LaunchError"], str]
 
 
 def by_hand(hops: tuple[SshHop, ...], program: str = "ssh") -> str:
@@ -54,7 +41,8 @@ def check_reached(record: Record) -> Iterator[Finding]:
     fault, host = record.fault, record.host
     if fault is None:
         return
-    code, why = _MEANINGS.get(type(fault), ("not-reached", "nothing can be started there"))
+    unknown = "not-reached", "nothing can be started there"
+    code, why = _MEANINGS.get(type(fault).__name__, unknown)
     yield Finding(
         code,
         Severity.ERROR,
@@ -68,7 +56,7 @@ def check_reached(record: Record) -> Iterator[Finding]:
 
 def _mend(host: ExaminedHost, fault: LaunchError) -> str:
     hops = host.hops if host.behind is None else (SshHop(host.name),)
-    fix = _MENDS.get(type(fault))
+    fix = _MENDS.get(type(fault).__name__)
     if not hops or fix is None:
         return fault.cure
     prefix = f"on the front-end of {host.where.partition(',')[0]}: " if host.behind else ""
@@ -109,23 +97,25 @@ def _try(hops: tuple[SshHop, ...], fault: LaunchError) -> str:
 
 
 _ASKS = "ssh would have to ask a question, and nobody is there to answer it"
-_MEANINGS: dict[type[LaunchError], tuple[str, str]] = {
-    HostKeyUnknown: ("ssh-unknown-host-key", _ASKS),
-    HostKeyChanged: ("ssh-changed-host-key", "a changed key is never trusted"),
-    AuthenticationRefused: ("ssh-no-key", _ASKS),
-    LoginNeeded: ("ssh-login", "a run never answers such questions"),
-    NoMoreSessions: ("ssh-sessions", "the front-end of each cluster needs a session of its own"),
-    MissingSsh: ("no-ssh", "hosts are reached with the system's own ssh client"),
-    UnknownHost: ("unresolvable-host", "nothing can be started on a host without an address"),
-    PythonMissing: ("no-python", "the front-end of a cluster is a Python program"),
-    PythonTooOld: ("old-python", "the front-end of a cluster needs Python 3.11 or newer"),
+_MEANINGS: dict[str, tuple[str, str]] = {
+    "HostKeyUnknown": ("ssh-unknown-host-key", _ASKS),
+    "HostKeyChanged": ("ssh-changed-host-key", "a changed key is never trusted"),
+    "AuthenticationRefused": ("ssh-no-key", _ASKS),
+    "LoginNeeded": ("ssh-login", "a run never answers such questions"),
+    "NoMoreSessions": ("ssh-sessions", "the front-end of each cluster needs a session of its own"),
+    "MissingSsh": ("no-ssh", "hosts are reached with the system's own ssh client"),
+    "UnknownHost": ("unresolvable-host", "nothing can be started on a host without an address"),
+    "PythonMissing": ("no-python", "the front-end of a cluster is a Python program"),
+    "PythonTooOld": ("old-python", "the front-end of a cluster needs Python 3.11 or newer"),
 }
-_MENDS: dict[type[LaunchError], _Mend] = {
-    HostKeyUnknown: _vouch,
-    HostKeyChanged: _forget,
-    AuthenticationRefused: _bring_key,
-    UnknownHost: _correct_host,
-    **dict.fromkeys(
-        (HostUnreachable, ConnectionRefused, ConnectionLost, SshFailed, StartTimeout), _try
-    ),
+_MENDS: dict[str, _Mend] = {
+    "HostKeyUnknown": _vouch,
+    "HostKeyChanged": _forget,
+    "AuthenticationRefused": _bring_key,
+    "UnknownHost": _correct_host,
+    "HostUnreachable": _try,
+    "ConnectionRefused": _try,
+    "ConnectionLost": _try,
+    "SshFailed": _try,
+    "StartTimeout": _try,
 }

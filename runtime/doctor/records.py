@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gcm.documents import Location, Severity
 from gcm.records import dataclass
 from runtime.deployment import NamedLauncher, Position, SshHop
-from runtime.launchers.errors import LaunchError
 from runtime.native_mpi import AUTO
+
+if TYPE_CHECKING:
+    from runtime.launchers.errors import LaunchError
 
 
 @dataclass(frozen=True, slots=True)

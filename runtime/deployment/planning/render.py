@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from gcm.cli.output import counted
 from runtime.allocations import batch_system, can_reserve
 from runtime.deployment.model import DeployedCluster, Variable
 from runtime.deployment.planning.opening import HERE, levels_at
@@ -108,8 +107,8 @@ def _summary(plan: DeploymentPlan) -> list[str]:
     clusters = list(deployment.clusters())
     nodes = sum(len(cluster.nodes) for cluster in clusters)
     counts = (
-        f"{counted(len(deployment.sites), 'site')}, {counted(len(clusters), 'cluster')}, "
-        f"{counted(nodes, 'node')}, {counted(plan.grid.size, 'rank')}"
+        f"{_count(len(deployment.sites), 'site')}, {_count(len(clusters), 'cluster')}, "
+        f"{_count(nodes, 'node')}, {_count(plan.grid.size, 'rank')}"
     )
     lines = [f"deployment {deployment.name}: {counts}", f"starts in {plan.depth} waves"]
     queued = [one for one in clusters if one.batch is not None and not one.batch.job]
@@ -232,7 +231,7 @@ def _nodes(plan: DeploymentPlan, cluster: DeployedCluster) -> Iterator[str]:
         where = f"{node.name} ({node.host})" if node.host != node.name else node.name
         ranks = "no ranks"
         if node.host in spares:
-            ranks = f"spare, for {counted(spares[node.host], 'rank')}"
+            ranks = f"spare, for {_count(spares[node.host], 'rank')}"
         if node.ranks:
             ranks = names.numbers(cluster.identifier, first, node.ranks)
         yield f"{where}: {ranks}"
@@ -279,3 +278,7 @@ def _move(move: FileMove, kind: StepKind) -> str:
     what = _WHAT.get(move.source, move.source)
     every = f", also every {move.every:g} s of the run" if move.every else ""
     return f"bring {what} home to {move.destination}{every}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -24,14 +24,14 @@ from runtime.transport.reactor import Reactor
 EXPLAINED = 1.0
 """Seconds in which a rank's failure, if there is one, explains what `mpiexec` says."""
 
-Said = tuple[int | None, str, bytes]
+WrittenLines = tuple[int | None, str, bytes]
 """Whole lines with their rank, None for `mpiexec` itself, and the name of their stream."""
 
 
 class OutputListener(Protocol):
     """Receives what is written by ranks."""
 
-    def job_wrote(self, lines: list[Said]) -> None:
+    def job_wrote(self, lines: list[WrittenLines]) -> None:
         """Take the next lines, in order, on the reactor's thread or that of the launcher."""
 
     def output_follows(self) -> None:
@@ -136,7 +136,7 @@ class JobOutput:
 
     # --- on the launcher's thread ---------------------------------------------------------------
 
-    def pass_on(self, lines: list[Said]) -> None:
+    def pass_on(self, lines: list[WrittenLines]) -> None:
         """Pass lines of ranks on."""
         for _, stream, block in lines:
             if stream == OutputStream.ERROR:
@@ -175,7 +175,7 @@ class PartSink:
         self._output = output
         self._part, self._native = part, native
         self._lines = RankLines(self._wrote, output.record_end, first=part.first, tag=native.tag)
-        self._batch: list[Said] = []
+        self._batch: list[WrittenLines] = []
 
     def received(self, stream: OutputStream, data: bytes) -> None:
         """Take what comes."""

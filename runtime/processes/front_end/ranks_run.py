@@ -25,7 +25,7 @@ from runtime.processes.configuration import Configuration
 from runtime.processes.front_end import rank_faults
 from runtime.processes.front_end.cluster_ranks import ClusterRanks
 from runtime.processes.front_end.gate import Gate
-from runtime.processes.front_end.job_output import Said, no_pipes
+from runtime.processes.front_end.job_output import WrittenLines, no_pipes
 from runtime.processes.front_end.native_job_life import (
     NativeJobEvent,
     NativeJobLife,
@@ -313,7 +313,7 @@ class RanksRun:
     def _at_home(self, fault: GridError) -> str:
         return rank_faults.at_home(self._configuration.path, fault)
 
-    def job_wrote(self, lines: list[Said]) -> None:
+    def job_wrote(self, lines: list[WrittenLines]) -> None:
         """Pass on lines of ranks, once the launcher takes them."""
         # A large block goes on its way as it is, not copied into the message.
         blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in lines]
