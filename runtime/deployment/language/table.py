@@ -460,7 +460,7 @@ _FAILURE_DETECTOR = ElementType(
     (
         Attribute("protocol", CHOICE, "How heartbeats spread; with `none` a host is lost when its "
                   "connection ends.", default="dbrr",
-                  choices=("dbrr", "brr", "round-robin", "hierarchical", "none"),
+                  choices=("dbrr", "brr", "round-robin", "random", "hierarchical", "none"),
                   to=lambda word: None if word == "none" else DetectorProtocol(word)),
         Attribute("timeout", DURATION, "How long a host, or the way to it, may be silent before it "
                   "is lost.", default="3s"),
