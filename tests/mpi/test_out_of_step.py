@@ -365,3 +365,32 @@ def test_sizes_that_differ_are_told_and_no_rank_has_a_wrong_result(grid: Grid, o
             is_needed = {"Bcast": spread, "Scatter": spread}
             is_needed |= {"Gather": rank == 0, "Reduce": rank == 0}
             assert result == "told" or (result == "right" and not is_needed.get(name, True)), line
+
+
+@pytest.mark.parametrize("layout", ["1+1", "2+2"])
+def test_reductions_by_others_or_of_other_types_are_told(grid: Grid, layout: str) -> None:
+    said = grid(
+        layout,
+        TRIED
+        + """
+    def outcome(n, kind, op):
+        one = world.Dup()
+        try:
+            one.Allreduce(np.ones(n, kind), np.ones(n, kind), op)
+            return "passed"
+        except MPI.OutOfStep as error:
+            return error.cause
+
+    for n in (4, 100_000):
+        print(outcome(n, "f8", MPI.MAX if me == last else MPI.SUM))
+        world.Barrier()  # whoever is done is asked here
+        print(outcome(n, "i8" if me == last else "f8", MPI.SUM))
+        world.Barrier()
+        print(outcome(n, "l" if me == last else "q", MPI.SUM))
+""",
+    )
+    for lines in said.values():
+        for by_another, of_another, alike in zip(*[iter(lines)] * 3, strict=True):
+            assert all(one in by_another for one in ("(MAX float64)", "(SUM float64)"))
+            assert all(one in of_another for one in ("(SUM int64)", "(SUM float64)"))
+            assert alike == "passed"
