@@ -41,8 +41,6 @@ _log = logger(__name__)
 class CheckedReceive:
     """A receive, whose sender and tag are known when it is complete; None until then."""
 
-    __slots__ = ("comm", "is_over", "number", "source", "tag")
-
     def __init__(self, comm: KnownComm, source: Any, tag: Any, number: int) -> None:
         self.comm, self.source, self.tag, self.number = comm, source, tag, number
         self.is_over = False
@@ -54,11 +52,6 @@ class KnownComm:
     `posted` are receives in their order. Threads that share it post in no order, so of messages
     that a second one sends or receives nothing more is told.
     """
-
-    __slots__ = (
-        *("is_inter", "is_shared", "key", "members", "number", "peers", "posted", "rank", "rows"),
-        *("size", "thread", "turn"),
-    )
 
     def __init__(self, number: int, key: str, members: list[str], peers: list[str]) -> None:
         self.number, self.key, self.members, self.peers = number, key, members, peers

@@ -8,8 +8,8 @@ Where nobody checks, this module is not loaded, and calls are as they are.
 
 from __future__ import annotations
 
-import _thread
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
@@ -18,24 +18,13 @@ from runtime.checks.reports import NO_ROOT
 from runtime.collectives.operations import ROWS
 from runtime.mpi.checks.arguments import collective
 from runtime.mpi.checks.call_log import CallLog, handle_of
-from runtime.mpi.requests.requests import Prequest, Request
-from runtime.mpi.surface.checked_messages import SEVERAL, Messages, left_over
-from runtime.mpi.surface.communicator_classes import (
-    Cartcomm,
-    Comm,
-    Distgraphcomm,
-    Graphcomm,
-    Intercomm,
-    Intracomm,
-    Topocomm,
-)
+from runtime.mpi.surface.checked_messages import Messages, left_over
+from runtime.mpi.surface.observed_calls import COMMUNICATORS, REQUESTS, Inside, put_around
 from runtime.mpi.surface.refusals import Win
 from runtime.mpi.values.substitute_type import SubstituteType
 
 if TYPE_CHECKING:
     from runtime.membership.rank_link import RankLink
-
-_COMMS = (Comm, Intracomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Intercomm)
 
 _COPIES = dict.fromkeys(("Dup", "Dup_with_info", "Idup", "Idup_with_info", "Clone"), "Dup")
 """The calls that make a copy, and what operation they are."""
@@ -53,16 +42,11 @@ _BY_GROUP = {"Create_group": 1, "Create_intercomm": 3}
 Call = Callable[..., Any]
 
 
-class _Inside(_thread._local):
-    """Whether this thread is in a call already: what that calls is none of the program's."""
-
-    call = False
-
-
-_inside = _Inside()
+_inside = Inside()
 _log: CallLog
 _messages: Messages
 _COMMUNICATOR = "a communicator"
+_MARK = "checks"
 
 
 def check(link: RankLink) -> None:
@@ -70,20 +54,14 @@ def check(link: RankLink) -> None:
     global _log, _messages  # noqa: PLW0603 - a process is one rank
     _log = CallLog(link)
     messages = _messages = Messages(_log, _inside)
-    for cls in _COMMS:
-        for name, operation in _operations():
-            _put(cls, name, _collective, operation)
-        for name in _BY_GROUP:
-            _put(cls, name, _by_group)
-        for name in ("Free", "Disconnect"):
-            _put(cls, name, _free)
-        for make, names in messages.of_communicators():
-            for name in names:
-                _put(cls, name, make)
-    for request in (Request, Prequest):
-        for make, names in messages.of_requests():
-            for name in names:
-                _put(request, name, make, is_static=name in SEVERAL)
+    for name, operation in _operations():
+        put_around(COMMUNICATORS, (name,), partial(_collective, operation=operation), _MARK)
+    put_around(COMMUNICATORS, _BY_GROUP, _by_group, _MARK)
+    put_around(COMMUNICATORS, ("Free", "Disconnect"), _free, _MARK)
+    for make, names in messages.of_communicators():
+        put_around(COMMUNICATORS, names, make, _MARK)
+    for make, names in messages.of_requests():
+        put_around(REQUESTS, names, make, _MARK)
     for one in (Win, Datatype, Op):
         for name in filter(_makes, dir(one)):
             setattr(one, name, _made_handle(one, name))
@@ -121,17 +99,6 @@ def _operations() -> Iterator[tuple[str, str]]:
     yield from (_COPIES | _MADE).items()
 
 
-def _put(
-    cls: type[Any], name: str, make: Callable[..., Call], *more: str, is_static: bool = False
-) -> None:
-    call = getattr(cls, name, None)
-    if call is not None and not hasattr(call, "checks"):
-        made: Any = make(call, name, *more)
-        made.checks = call
-        made.__name__, made.__doc__ = name, call.__doc__
-        setattr(cls, name, staticmethod(made) if is_static else made)
-
-
 # --- around calls: all have the name by which the look at stacks passes over them --------------
 
 
@@ -142,9 +109,8 @@ def _collective(call: Call, name: str, operation: str) -> Call:
     def observed_call(self: Any, *args: Any, **options: Any) -> Any:
         if _inside.call:
             return call(self, *args, **options)
-        _inside.call = True
         details: Any = (NO_ROOT, "", None, "")
-        try:
+        with _inside:
             known = _log.known(self)
             if known is not None:
                 if not known.is_inter:
@@ -155,8 +121,6 @@ def _collective(call: Call, name: str, operation: str) -> Call:
                 made = result[0] if isinstance(result, tuple) else result
                 _log.made(made, self, is_copy=is_copy)
                 _owned(made, name)
-        finally:
-            _inside.call = False
         if is_begun:
             number = _log.call(name, operation, *details)
             if isinstance(result, tuple):
@@ -173,14 +137,11 @@ def _by_group(call: Call, name: str) -> Call:
     def observed_call(self: Any, *args: Any, **options: Any) -> Any:
         if _inside.call:
             return call(self, *args, **options)
-        _inside.call = True
-        try:
+        with _inside:
             result = call(self, *args, **options)
             _log.made_by_group(result, args[place] if len(args) > place else options.get("tag", 0))
             _owned(result, name)
             return result
-        finally:
-            _inside.call = False
 
     return observed_call
 
@@ -239,12 +200,9 @@ def _made_handle(cls: type[Any], name: str) -> Any:
     is_of_class = hasattr(call, "__self__")
 
     def observed_call(self: Any, *args: Any, **options: Any) -> Any:
-        inside_before, _inside.call = _inside.call, True
-        try:
+        with _inside:
             made = call(*args, **options) if is_of_class else call(self, *args, **options)
-        finally:
-            _inside.call = inside_before
-        if not inside_before:
+        if not _inside.call:
             _log.owns(kind, made.handle, name)
         return made
 

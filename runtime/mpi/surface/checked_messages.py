@@ -18,9 +18,10 @@ from mpi4py import MPI
 from runtime.mpi.checks.arguments import PICKLED, UNKNOWN, buffer, spec_of
 from runtime.mpi.requests.parts import completed_places, is_flagged
 from runtime.mpi.requests.requests import Prequest, Request
+from runtime.mpi.surface.observed_calls import OF_CLASS, TESTS_AND_WAITS, Inside
 
 if TYPE_CHECKING:
-    from runtime.mpi.checks.call_log import CallLog, CheckedReceive, KnownComm
+    from runtime.mpi.checks.call_log import CallLog, CheckedReceive
 
 SENDS = {
     **{one: one for one in ("Ssend", "Bsend", "Rsend", "Issend", "Ibsend", "Irsend")},
@@ -37,13 +38,6 @@ PROBES = ("Mprobe", "mprobe", "Improbe", "improbe")
 EXCHANGES = ("Sendrecv", "sendrecv", "Isendrecv")
 REPLACES = ("Sendrecv_replace", "Isendrecv_replace")
 
-SEVERAL = {
-    f"{kind}{which}"
-    for kind in ("Wait", "wait", "Test", "test")
-    for which in ("all", "any", "some")
-} | {"Startall"}
-"""The calls of several requests, which belong to the class."""
-
 _ENDS = {"source": MPI.ANY_SOURCE, "tag": MPI.ANY_TAG}
 _BOTH = {"sendtag": 0, "source": MPI.ANY_SOURCE, "recvtag": MPI.ANY_TAG}
 _RECEIVE = ("buf", "source", "tag", "status")
@@ -55,8 +49,6 @@ Call = Callable[..., Any]
 
 class Note:
     """What is kept with a request until it is complete."""
-
-    __slots__ = ("call", "is_persistent", "number", "receive", "spec", "started", "sum", "what")
 
     def __init__(self, what: str, call: str, number: int) -> None:
         self.what, self.call, self.number = what, call, number
@@ -70,7 +62,7 @@ class Note:
 class Messages:
     """Makes the functions around calls that send, receive and complete requests."""
 
-    def __init__(self, log: CallLog, inside: Any) -> None:
+    def __init__(self, log: CallLog, inside: Inside) -> None:
         self._log = log
         self._inside = inside
 
@@ -86,10 +78,8 @@ class Messages:
     def of_requests(self) -> list[tuple[Callable[[Call, str], Call], Collection[str]]]:
         """Return what makes the functions around calls of requests, and their names."""
         return [
-            (self.complete_one, ("Wait", "wait", "Test", "test")),
-            (self.complete_several, SEVERAL - {"Startall"}),
-            (self.start, ("Start",)),
-            (self.start_all, ("Startall",)),
+            (self.complete, TESTS_AND_WAITS),
+            (self.start, ("Start", "Startall")),
             (self.free, ("Free", "free")),
         ]
 
@@ -99,25 +89,22 @@ class Messages:
         """Return the function around a call that sends, which another one may make."""
         inside, log, is_object = self._inside, self._log, name[0].islower()
         begins = name.lower().startswith("i") or name.endswith("_init")
-        named, by = ("data", "dest", "tag"), (SENDS | SENDS_INIT)[name]
+        by = (SENDS | SENDS_INIT)[name]
         by = "" if by == name else by
 
         def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
             if inside.call:
                 return call(self_, *args, **options)
-            given = _named(named, {"tag": 0}, args, options)
+            given = _named(("data", "dest", "tag"), {"tag": 0}, args, options)
             data = given.get("data", given.get("buf", given.get("obj")))
             known = log.known(self_)
-            inside.call = True
-            try:
+            with inside:
                 number = log.message(name, PICKLED if is_object else buffer(data))
                 result = (getattr(self_, by) if by else partial(call, self_))(*args, **options)
-            finally:
-                inside.call = False
-            started = _Sent(log, known, given, number)
+            sent = partial(log.sent, known, given["dest"], given["tag"], number)
             if begins:
-                return self.begun(result, name, number, None if is_object else data, started)
-            started()
+                return self.begun(result, name, number, None if is_object else data, sent)
+            sent()
             return result
 
         return observed_call
@@ -125,7 +112,7 @@ class Messages:
     def receive(self, call: Call, name: str) -> Call:
         """Return the function around a call that receives."""
         inside, log = self._inside, self._log
-        is_object, begins = name[0].islower(), name[0] in "iI" or name.endswith("_init")
+        is_object, begins, prepares = name[0].islower(), name[0] in "iI", name.endswith("_init")
 
         def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
             if inside.call:
@@ -133,31 +120,22 @@ class Messages:
             given = _named(_RECEIVE, _ENDS, args, options)
             known = log.known(self_)
             number = log.message(name, PICKLED if is_object else buffer(given.get("buf")))
-            posted = None
-            if not name.endswith("_init"):
-                posted = log.posted(known, given["source"], given["tag"], number)
+            post = partial(log.posted, known, given["source"], given["tag"], number)
+            posted = None if prepares else post()
             if not begins and posted is not None and given.get("status") is None:
                 given["status"] = MPI.Status()
-            inside.call = True
             try:
-                result = call(self_, **given)
+                with inside:
+                    result = call(self_, **given)
             except MPI.Exception as error:
                 if error.error_class == MPI.ERR_TRUNCATE:
                     log.received(posted, given.get("status"))
                 raise
-            finally:
-                inside.call = False
-            if not begins:
-                log.received(posted, given.get("status"))
-                return result
-
-            def start() -> CheckedReceive | None:
-                return log.posted(known, given["source"], given["tag"], number)
-
-            made = self.begun(result, name, number, None, start)
-            if (note := getattr(made, "_check", None)) is not None:
-                note.receive = posted
-            return made
+            if begins or prepares:
+                start = post if prepares else lambda: posted
+                return self.begun(result, name, number, None, start)
+            log.received(posted, given.get("status"))
+            return result
 
         return observed_call
 
@@ -171,11 +149,8 @@ class Messages:
             given = _named(_RECEIVE[1:], _ENDS, args, options)
             given["status"] = given.get("status") or MPI.Status()
             number = log.message(name, UNKNOWN)
-            inside.call = True
-            try:
+            with inside:
                 result = call(self_, **given)
-            finally:
-                inside.call = False
             if result is not None:
                 posted = log.posted(log.known(self_), given["source"], given["tag"], number)
                 log.received(posted, given["status"])
@@ -203,19 +178,13 @@ class Messages:
             posted = log.posted(known, given["source"], given["recvtag"], log.message(name, got))
             if not begins and given.get("status") is None:
                 given["status"] = MPI.Status()
-            inside.call = True
-            try:
+            with inside:
                 result = call(self_, **given)
-            finally:
-                inside.call = False
-            ends = {"dest": given["dest"], "tag": given["sendtag"]}
-            _Sent(log, known, ends, number)()
-            if not begins:
-                log.received(posted, given["status"])
-                return result
-            made = self.begun(result, name, number, None, lambda: None)
-            made._check.receive = posted
-            return made
+            log.sent(known, given["dest"], given["sendtag"], number)
+            if begins:
+                return self.begun(result, name, number, None, lambda: posted)
+            log.received(posted, given["status"])
+            return result
 
         return observed_call
 
@@ -241,94 +210,51 @@ class Messages:
         self._log.notes[id(note)] = note
         return request
 
-    def start(self, call: Call, _name: str) -> Call:
-        """Return the function around the call that starts a persistent request."""
+    def start(self, call: Call, name: str) -> Call:
+        """Return the function around a call that starts persistent requests: one, or several."""
         inside = self._inside
 
-        def observed_call(self_: Any) -> Any:
-            if inside.call:
-                return call(self_)
-            inside.call = True
-            try:
-                result = call(self_)
-            finally:
-                inside.call = False
-            self._started(self_)
-            return result
-
-        return observed_call
-
-    def start_all(self, call: Call, _name: str) -> Call:
-        """Return the function around the call that starts several."""
-        inside = self._inside
-
-        def observed_call(requests: Sequence[Any]) -> Any:
+        def observed_call(requests: Any) -> Any:
             if inside.call:
                 return call(requests)
-            inside.call = True
-            try:
+            with inside:
                 result = call(requests)
-            finally:
-                inside.call = False
-            for one in requests:
-                self._started(one)
+            for one in requests if name in OF_CLASS else (requests,):
+                note: Note | None = getattr(one, "_check", None)
+                if note is not None and note.started is not None:
+                    note.what = f"{note.what.removesuffix(' started')} started"
+                    note.receive = note.started()
+                    _sum(note)
             return result
 
         return observed_call
 
-    def _started(self, request: Any) -> None:
-        note: Note | None = getattr(request, "_check", None)
-        if note is not None and note.started is not None:
-            note.what = f"{note.what.removesuffix(' started')} started"
-            note.receive = note.started()
-            _sum(note)
-
-    def complete_one(self, call: Call, name: str) -> Call:
-        """Return the function around a call that may complete one request."""
+    def complete(self, call: Call, name: str) -> Call:
+        """Return the function around a call that may complete requests: one, or several."""
         inside, log, is_test = self._inside, self._log, "est" in name
+        is_one = name not in OF_CLASS
+        has_one_status = is_one or name[4:] == "any"
 
-        def observed_call(self_: Any, status: Any = None) -> Any:
-            if inside.call:
-                return call(self_, status)
-            note: Note | None = getattr(self_, "_check", None)
-            if note is None:
-                return call(self_, status)
-            status = MPI.Status() if status is None else status
-            if not is_test:
-                log.waits(note.what)
-            inside.call = True
-            try:
-                result = call(self_, status)
-            finally:
-                inside.call = False
-            if not is_test or is_flagged(result):
-                self._completed(self_, note, status)
-            return result
-
-        return observed_call
-
-    def complete_several(self, call: Call, name: str) -> Call:
-        """Return the function around a call that may complete several requests."""
-        inside, log = self._inside, self._log
-        is_test, is_any = "est" in name, name[4:] == "any"
-
-        def observed_call(requests: Sequence[Any], statuses: Any = None) -> Any:
-            if inside.call:
-                return call(requests, statuses)
-            notes: list[Note | None] = [getattr(one, "_check", None) for one in requests]
-            if any(notes) and statuses is None:
-                statuses = MPI.Status() if is_any else [MPI.Status() for _ in requests]
+        def observed_call(requests: Any, *args: Any, **options: Any) -> Any:
+            several: Sequence[Any] = (requests,) if is_one else requests
+            notes: list[Note | None] = [getattr(one, "_check", None) for one in several]
+            if inside.call or not any(notes):
+                return call(requests, *args, **options)
+            found: Any = next(iter((*args, *options.values())), None)
+            if found is None:
+                found = MPI.Status() if has_one_status else [MPI.Status() for _ in several]
             if not is_test:
                 for note in filter(None, notes):
                     log.waits(note.what)
-            inside.call = True
-            try:
-                result = call(requests, statuses)
-            finally:
-                inside.call = False
-            for at, place in enumerate(completed_places(name, result, len(requests))):
+            with inside:
+                result = call(requests, found)
+            if is_one:
+                places: Sequence[int] = (0,) if not is_test or is_flagged(result) else ()
+            else:
+                places = completed_places(name, result, len(several))
+            for at, place in enumerate(places):
                 if (done := notes[place]) is not None:
-                    self._completed(requests[place], done, statuses if is_any else statuses[at])
+                    self._completed(several[place], done, found if has_one_status else found[at])
             return result
 
         return observed_call
@@ -343,11 +269,8 @@ class Messages:
                 if note.is_persistent and not note.what.endswith(" started"):
                     log.fault("request", "a request is never started", note.call)
                 log.notes.pop(id(note), None)
-            inside_before, inside.call = inside.call, True
-            try:
+            with inside:
                 return call(self_)
-            finally:
-                inside.call = inside_before
 
         return observed_call
 
@@ -362,16 +285,6 @@ class Messages:
         if not note.is_persistent:
             note.spec = request._check = None
             self._log.notes.pop(id(note), None)
-
-
-class _Sent:
-    """Keeps that a message was sent, once or whenever a persistent request is started."""
-
-    def __init__(self, log: CallLog, known: KnownComm | None, given: Any, number: int) -> None:
-        self._log, self._known, self._given, self._number = log, known, given, number
-
-    def __call__(self) -> None:
-        self._log.sent(self._known, self._given["dest"], self._given["tag"], self._number)
 
 
 def left_over(note: Note) -> tuple[str, str]:
