@@ -63,8 +63,6 @@ class ElementReduction:
     are MPI's own.
     """
 
-    __slots__ = ("commutative", "datatype", "grain", "is_predefined", "op")
-
     def __init__(
         self,
         op: MPI.Op,
