@@ -16,10 +16,11 @@ from mpi4py import MPI
 
 from runtime.checks.reports import NO_ROOT
 from runtime.collectives.operations import ROWS
-from runtime.mpi.checks.arguments import collective
+from runtime.mpi.checks.arguments import collective, contribution
 from runtime.mpi.checks.call_log import CallLog, handle_of
+from runtime.mpi.checks.nesting import CallNesting
 from runtime.mpi.surface.checked_messages import Messages, left_over
-from runtime.mpi.surface.observed_calls import COMMUNICATORS, REQUESTS, Inside, put_around
+from runtime.mpi.surface.observed_calls import COMMUNICATORS, REQUESTS, put_around
 from runtime.mpi.surface.refusals import Win
 from runtime.mpi.values.substitute_type import SubstituteType
 
@@ -42,7 +43,7 @@ _BY_GROUP = {"Create_group": 1, "Create_intercomm": 3}
 Call = Callable[..., Any]
 
 
-_inside = Inside()
+_nesting = CallNesting()
 _log: CallLog
 _messages: Messages
 _COMMUNICATOR = "a communicator"
@@ -53,7 +54,7 @@ def check(link: RankLink) -> None:
     """Check calls from now on."""
     global _log, _messages  # noqa: PLW0603 - a process is one rank
     _log = CallLog(link)
-    messages = _messages = Messages(_log, _inside)
+    messages = _messages = Messages(_log, _nesting)
     for name, operation in _operations():
         put_around(COMMUNICATORS, (name,), partial(_collective, operation=operation), _MARK)
     put_around(COMMUNICATORS, _BY_GROUP, _by_group, _MARK)
@@ -107,26 +108,27 @@ def _collective(call: Call, name: str, operation: str) -> Call:
     is_begun = name.endswith("_init") or name.lower() == f"i{operation.lower()}" or "Idup" in name
 
     def observed_call(self: Any, *args: Any, **options: Any) -> Any:
-        if _inside.call:
+        if _nesting.is_inside:
             return call(self, *args, **options)
         details: Any = (NO_ROOT, "", None, "")
-        with _inside:
-            known = _log.known(self)
-            if known is not None:
-                if not known.is_inter:
-                    details = collective(operation, args, options, known.rank, known.size)
-                _log.collective(known, _log.call(name, operation, *details))
-            result = call(self, *args, **options)
-            if makes:
-                made = result[0] if isinstance(result, tuple) else result
-                _log.made(made, self, is_copy=is_copy)
-                _owned(made, name)
-        if is_begun:
-            number = _log.call(name, operation, *details)
-            if isinstance(result, tuple):
-                return result[0], _messages.begun(result[1], name, number, None, _nothing)
-            return _messages.begun(result, name, number, None, _nothing)
-        return result
+        known = _log.known(self)
+        if known is not None:
+            if not known.is_inter:
+                details = collective(operation, args, options, known.rank, known.size)
+            _log.collective(known, _log.call(name, operation, *details))
+        result = _nesting.observed_call(call, self, *args, **options)
+        if makes:
+            made = result[0] if isinstance(result, tuple) else result
+            _log.made(made, self, is_copy=is_copy)
+            _owned(made, name)
+        if not is_begun:
+            return result
+        number, sent = _log.call(name, operation, *details), None
+        if known is not None and not known.is_inter and operation in ROWS:
+            sent = contribution(operation, args, options, known.rank)
+        if isinstance(result, tuple):
+            return result[0], _messages.begun(result[1], name, number, _nothing)
+        return _messages.begun(result, name, number, _nothing, sent)
 
     return observed_call
 
@@ -135,20 +137,19 @@ def _by_group(call: Call, name: str) -> Call:
     place = _BY_GROUP[name]
 
     def observed_call(self: Any, *args: Any, **options: Any) -> Any:
-        if _inside.call:
+        if _nesting.is_inside:
             return call(self, *args, **options)
-        with _inside:
-            result = call(self, *args, **options)
-            _log.made_by_group(result, args[place] if len(args) > place else options.get("tag", 0))
-            _owned(result, name)
-            return result
+        result = _nesting.observed_call(call, self, *args, **options)
+        _log.made_by_group(result, args[place] if len(args) > place else options.get("tag", 0))
+        _owned(result, name)
+        return result
 
     return observed_call
 
 
 def _free(call: Call, _name: str) -> Call:
     def observed_call(self: Any) -> Any:
-        handle = None if _inside.call or not self else handle_of(self)
+        handle = None if _nesting.is_inside or not self else handle_of(self)
         result = call(self)
         if handle is not None:
             _log.freed(handle)
@@ -200,9 +201,9 @@ def _made_handle(cls: type[Any], name: str) -> Any:
     is_of_class = hasattr(call, "__self__")
 
     def observed_call(self: Any, *args: Any, **options: Any) -> Any:
-        with _inside:
-            made = call(*args, **options) if is_of_class else call(self, *args, **options)
-        if not _inside.call:
+        given = args if is_of_class else (self, *args)
+        made = _nesting.observed_call(call, *given, **options)
+        if not _nesting.is_inside:
             _log.owns(kind, made.handle, name)
         return made
 

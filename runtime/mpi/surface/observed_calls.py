@@ -7,7 +7,6 @@ not loaded, and calls are as they are.
 
 from __future__ import annotations
 
-import _thread
 import time
 
 from runtime.mpi.requests.requests import Prequest, Request
@@ -43,18 +42,6 @@ OF_CLASS = {one for one in TESTS_AND_WAITS if len(one) > len("Wait")} | {"Starta
 """The calls of several requests, which belong to the class."""
 
 _sums: dict[str, list[float]] = {}
-
-
-class Inside(_thread._local):
-    """How many calls this thread is in: what a call calls is none of the program's."""
-
-    call = 0
-
-    def __enter__(self) -> None:
-        self.call += 1
-
-    def __exit__(self, *_: object) -> None:
-        self.call -= 1
 
 
 def put_around(

@@ -13,6 +13,7 @@ time, and whoever reads the rows finds the messages from the order of rows alone
 
 from __future__ import annotations
 
+import _thread
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -32,7 +33,6 @@ from runtime.mpi.surface.observed_calls import (
     OF_CLASS,
     REQUESTS,
     TESTS_AND_WAITS,
-    Inside,
     put_around,
 )
 from runtime.mpi.surface.waiting_calls import (
@@ -123,12 +123,13 @@ class _Rows:
         return [[_name(comm), *members] for comm, *members in self._comms]
 
 
-class _Inside(Inside):
-    """The call of a thread, and the number of the plan that its latest collective has taken.
+class _Inside(_thread._local):
+    """Whether this thread is in a call already: what that calls is none of the program's.
 
-    Only collectives over several clusters have any.
+    `plan` is the number of the plan that the latest collective over several clusters took.
     """
 
+    call = False
     plan = UNKNOWN
 
 
