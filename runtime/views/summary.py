@@ -253,7 +253,8 @@ def _codes(ranks: tuple[RankRow, ...], unknown: str) -> str:
     """Return the one exit code of all, or each code other than 0 with its ranks."""
     by_code: dict[str, list[str]] = {}
     for rank in ranks:
-        code = unknown if rank.code is None else rank.signal or str(rank.code)
+        missing = "never there" if rank.pid is None else unknown
+        code = missing if rank.code is None else rank.signal or str(rank.code)
         by_code.setdefault(code, []).append(_brief(rank))
     if len(by_code) == 1:
         return next(iter(by_code))

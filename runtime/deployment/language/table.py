@@ -25,6 +25,7 @@ from runtime.deployment.language.kinds import (
     NUMBER,
     PLANS,
     RAW,
+    SHARE,
     USER,
     WALLTIME,
     WORD,
@@ -83,6 +84,12 @@ _DEPLOYMENT = ElementType(
             DURATION,
             "How long the application may run before it is ended, after it showed what each rank "
             "does; `--run-timeout` wins.",
+        ),
+        Attribute(
+            "start",
+            SHARE,
+            "With how many of the clusters behind queues the run begins, as `2 of 3`; ranks of the "
+            'others come later, which needs `recovery="rebuild"`. By default with all.',
         ),
     ),
     (
