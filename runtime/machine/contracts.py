@@ -35,7 +35,7 @@ Facts = dict[str, Any]
 
 
 class Membership(Protocol):
-    """Upwards: who has come."""
+    """Upwards: who has come, and what members give to collectives that components carry out."""
 
     def ready(self, member: str, reports: list[Facts]) -> None:
         """Tell that a member is ready, and what those below it report.
@@ -44,9 +44,19 @@ class Membership(Protocol):
         """
         ...
 
+    def contribute(
+        self, member: str, call: str, how: tuple[str, str], group: list[str], data: bytes
+    ) -> None:
+        """Give data to a collective `call` of a group of ranks.
+
+        `how` has the rule by which data are merged, see `runtime.collectives.components`, and the
+        rank that gets the result; "" for all.
+        """
+        ...
+
 
 class Views(Protocol):
-    """Downwards, the other half of membership: who belongs to the machine."""
+    """Downwards, the other half of membership: who belongs to the machine, what came of calls."""
 
     def view(self, table: bytes) -> None:
         """Tell who is where, encoded once by the component on top; see `runtime.machine.table`."""
@@ -56,6 +66,13 @@ class Views(Protocol):
         """Tell which ranks have ended, each a `RankDeath` of `runtime.machine.deaths`.
 
         One with a `lost_to` lives, and is lost to that rank alone.
+        """
+        ...
+
+    def collected(self, call: str, to: str, group: list[str], data: bytes) -> None:
+        """Bring the result of a collective to the rank `to`, or to all of the group.
+
+        The others get no data: this tells them that all have given theirs.
         """
         ...
 

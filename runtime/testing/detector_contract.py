@@ -42,7 +42,11 @@ class Watched:
         """Return a fresh detector of a member."""
         if self.settings.protocol is DetectorProtocol.HIERARCHICAL:
             return HierarchicalDetector(self.groups, name, self.settings, now)
-        return Detector(self.names, name, self.settings, now, incarnation=incarnation)
+        is_random = self.settings.protocol is DetectorProtocol.RANDOM
+        return Detector(
+            self.names, name, self.settings, now, incarnation=incarnation,
+            random=Random(name) if is_random else None,
+        )  # fmt: skip
 
     @property
     def longest(self) -> float:

@@ -264,6 +264,7 @@ if rank == 0:
             "binomial butterfly rotation barrier=4-ary bcast:8=chain/8192",
             "4-ary chain/8192 butterfly rotation",
         ),
+        ("components", "components components components short"),
     ],
 )
 def test_every_plan_that_is_named_carries_its_collectives_out(

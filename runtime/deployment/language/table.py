@@ -804,7 +804,7 @@ _FAILURE_DETECTOR = ElementType(
             CHOICE,
             "How heartbeats spread; with `none` a host is lost when its connection ends.",
             default="dbrr",
-            choices=("dbrr", "brr", "round-robin", "hierarchical", "none"),
+            choices=("dbrr", "brr", "round-robin", "random", "hierarchical", "none"),
             to=lambda said: None if said == "none" else DetectorProtocol(said),
         ),
         Attribute(

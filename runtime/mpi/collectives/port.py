@@ -107,6 +107,14 @@ class NativePort:
         """Receive a message of unknown size from any member."""
         return self._receive(rank, None)
 
+    def contribute(self, rule: str, data: Data, root: int) -> Operation:
+        """Give data to the component of this cluster; the result is for the root, or for all."""
+        components, members = self._engine.components, self._members
+        assert components is not None
+        names = [self._engine.process_of(index) for index in members.group]
+        how = rule, names[root] if root >= 0 else ""
+        return components.begin(f"{members.context.hex()}:{self._tag}", how, names, data)
+
     def tell(self, position: int, *, wakes: bool = False) -> Operation:
         """Tell a member of this cluster the tag of this call."""
         request = self._inner.Isend([self._told, MPI.BYTE], position, self._tag_of_told)

@@ -32,7 +32,6 @@ from runtime.machine.contracts import (
     Control,
     Facts,
     Health,
-    Membership,
     References,
     Routes,
     Views,
@@ -57,8 +56,12 @@ class MonitoredClustering(Clustering):
         return asdict(Connections())
 
 
-class Ranks(Membership, Health, References, Protocol):
+class Ranks(Health, References, Protocol):
     """What is done about what ranks tell: the present run of the ranks of a cluster."""
+
+    def ready(self, member: str, reports: list[Facts]) -> None:
+        """Take what a rank tells of itself."""
+        ...
 
 
 class FrontEndState(Protocol):
@@ -186,6 +189,7 @@ class Components:
                 end = self._end(clustering_path(member), VIEWS, TYPE)
                 if not down.is_bound_to(end):  # members join while the component runs
                     down.bind(end)
+                    self._contents[part].branches[member] = _bound(down, end)
             down.wire()
         self._contents[part].expect(members)
 
@@ -202,7 +206,9 @@ class Components:
             down, end = self._down(name), self._end(path, name, WRAPPER_TYPE)
             if not down.is_bound_to(end):  # else it is that of the run before
                 down.bind(end)
-        channel.when_closed(lambda _: self._leave(path, channel))
+            if name == VIEWS:
+                self._own.branches[rank] = _bound(down, end)
+        channel.when_closed(lambda _: self._leave(rank, path, channel))
 
     @property
     def views(self) -> Views:
@@ -222,10 +228,10 @@ class Components:
     def _down(self, name: str) -> ClientInterface:
         return self._here[self._told.cluster].client(f"{name}-down")
 
-    def _leave(self, path: str, channel: Channel) -> None:
+    def _leave(self, rank: str, path: str, channel: Channel) -> None:
         if self._joined.get(path) is not channel:
             return  # another incarnation has taken its place
-        del self._joined[path]
+        del self._joined[path], self._own.branches[rank]
         for name in names_of(TO_RANKS):
             self._down(name).unbind(self._end(path, name, WRAPPER_TYPE))
         self._host.routes.drop(path)
@@ -238,6 +244,11 @@ class Components:
         declared = type.find(interface)
         assert declared is not None
         return self._host.end(path, interface, declared)
+
+
+def _bound(down: ClientInterface, end: ServerEnd) -> Views:
+    """Return what a multicast interface calls of one of the ends that it is bound to."""
+    return cast(Views, dict(down.members())[end.path])
 
 
 class _Nobody:
