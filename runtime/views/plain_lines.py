@@ -115,7 +115,8 @@ class PlainLines:
             return _with(f"{rank}: {state}", detail) if state in BAD else ""
         if state in BAD:
             return f"{cluster.name}: {cluster.words}"
-        told = "" if self._is_large else _told(cluster)
+        is_old = state == ENDED and not detail
+        told = "" if self._is_large or is_old else _told(cluster)
         return f"{cluster.name}: {told}" if told else ""
 
     @property
