@@ -245,6 +245,7 @@ class RunView:
             "ranks": [self._rank(name, one) for name, one in self._ranks.items()],
             "findings": [asdict(one) | {"is_final": one.kind in NEVER} for one in self._findings],
             "waits_for": self._waits_for(),
+            "faults": [asdict(one) for one in summary.faults],
             "traffic": self._traffic(),
             "calls": {
                 "rows": [asdict(one) for one in self._calls.rows(self._names)],

@@ -57,7 +57,7 @@ class NativePort:
     ) -> None:
         self._members, self._engine, self._inner = members, members.engine, members.inner
         self._tag, self._reduction, self._near = tag, reduction, near
-        self.far_tag = sized(tag, size)
+        self.far_tag = sized(tag, size, None if reduction is None else reduction.number)
         """The tag of messages to other clusters."""
         self.rank = members.rank
         self._told = memoryview(struct.pack("<q", self.far_tag))

@@ -73,6 +73,11 @@ class CollectivePlan(Generic[_T]):
     found: list[_T] | None = None
     """Where the brief algorithm puts its result; nothing where it turns out to be of no use."""
 
+    @property
+    def reduced_by(self) -> int | None:
+        """The number of its reduction; None if it reduces nothing."""
+        return None if self.reduction is None else self.reduction.number
+
 
 _Planner = TypeVar("_Planner", bound=Callable[..., CollectivePlan[Any]])
 
@@ -325,14 +330,17 @@ class Collecting:
     def _next_turn(self, plan: CollectivePlan[_T], *, is_little: bool) -> int:
         is_little = is_little and plan.name != "Barrier"
         return self.mismatches.next_turn(
-            call_of(plan.name, plan.root, plan.size, is_little=is_little)
+            call_of(plan.name, plan.root, plan.size, plan.reduced_by, is_little=is_little)
         )
 
     def _small_call(
         self, brief: SmallMessages, plan: CollectivePlan[Any], talk_of: TalkOf, turn: int
     ) -> SmallMessageCall:
         guard = self._guard_of(plan)
-        return SmallMessageCall(brief, guard, plan.name, turn, talk_of, size=plan.size)
+        size, reduction = plan.size, plan.reduced_by
+        return SmallMessageCall(
+            brief, guard, plan.name, turn, talk_of, size=size, reduction=reduction
+        )
 
     def begin(self, plan: CollectivePlan[Any]) -> Task:
         """Begin a collective that the program does not wait for at once."""

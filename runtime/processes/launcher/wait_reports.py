@@ -165,10 +165,12 @@ class WaitReports:
         """Believe what was the same at two looks."""
         from runtime.waits import left_behind, stuck_in
 
-        found = [one.text for one in left_behind(seen.findings, self._limit)]
+        behind = left_behind(seen.findings, self._limit)
+        found = [one.text for one in behind]
         now_stuck = stuck_in(seen.findings)
         sure = [one for one in found if one in before]
         if sure:
+            self._check_stuck({one.ranks[-1] for one in behind}, seen)
             are_all = self._running <= now_stuck & stuck
             self._post(LeftBehind("\n".join(sure), are_all))
         self._pause = LEFT_BEHIND if found and not sure else min(2 * self._pause, LONGEST_PAUSE)
@@ -350,18 +352,16 @@ class WaitReports:
                 self._facts.tell(MACHINE, one)
             if stuck := stuck_in(fresh):
                 self._post(Stuck(tuple(sorted(stuck))))
-                self._end_if_checked(stuck, seen, found)
+                if what := self._check_stuck(stuck, seen):
+                    self._post(LeftBehind("\n".join(one.text for one in found), what=what))
             _log.warning("%s", "\n".join(told_findings(found)))
 
-    def _end_if_checked(
-        self, stuck: Set[str], seen: Snapshot, found: Sequence[WaitExplained]
-    ) -> None:
-        """End a run whose sends wait for ever because a check lets them wait for their receive."""
+    def _check_stuck(self, stuck: Set[str], seen: Snapshot) -> str:
+        """Tell faults of those stuck; return why the run has to end if a check made them wait."""
         asked = sorted(stuck & seen.states.keys())  # a replica that has gone is stuck with its rank
-        waits = [(rank, one.where) for rank in asked for one in seen.states[rank].waits]
-        if self.checks.stuck(waits):
-            why = "\n".join(one.text for one in found)
-            self._post(LeftBehind(why, what="with --check sends wait until they are received"))
+        return self.checks.stuck(
+            (rank, one.where) for rank in asked for one in seen.states[rank].waits
+        )
 
 
 def _state(rank: str, state: Facts) -> RankState | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +13,8 @@ from gcm.cli.common_options import CommandTable
 from runtime.cli.reference import COMMANDS
 from runtime.deployment.language.ssh_options import _SAID_BY_ATTRIBUTE, ALLOWED
 from runtime.deployment.language.table import LANGUAGE
+from tools.on_grids import ROOT
 
-ROOT = Path(__file__).parents[3]
 ELEMENT = re.compile(r"(?<!\(\?P)<([a-z][a-zA-Z-]+)([^<>]*)>?")  # not a group of a pattern
 WRITTEN = re.compile(r"([a-z]+(?:-[a-z]+)*)=(?=[\"'.{…])")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
