@@ -129,7 +129,6 @@ async function events_of(reader) {
 }
 
 const first = JSON.parse(document.getElementById("document").textContent);
-state.connection = first.connection ?? "";
 take(first);
 if (first.is_live) {
   const key = token();

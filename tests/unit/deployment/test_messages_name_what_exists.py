@@ -11,7 +11,7 @@ import pytest
 from gcm.adl.definitions.grammar import GRAMMAR
 from gcm.cli.common_options import CommandTable
 from runtime.cli.reference import COMMANDS
-from runtime.deployment.language.ssh_options import _SAID_BY_ATTRIBUTE, ALLOWED
+from runtime.deployment.language.ssh_options import _SET_BY_ATTRIBUTE, ALLOWED
 from runtime.deployment.language.table import LANGUAGE
 from tools.on_grids import ROOT
 
@@ -175,11 +175,11 @@ def test_the_texts_are_found() -> None:
 
 
 def test_attributes_that_options_of_ssh_are_said_by_exist() -> None:
-    assert set(_SAID_BY_ATTRIBUTE.values()) <= ATTRIBUTES["ssh"]
+    assert set(_SET_BY_ATTRIBUTE.values()) <= ATTRIBUTES["ssh"]
 
 
 def test_no_option_of_ssh_is_both_allowed_and_not() -> None:
-    assert not {one.lower() for one in ALLOWED} & set(_SAID_BY_ATTRIBUTE)
+    assert not {one.lower() for one in ALLOWED} & set(_SET_BY_ATTRIBUTE)
 
 
 @pytest.mark.parametrize(
