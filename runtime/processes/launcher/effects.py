@@ -106,6 +106,7 @@ class Executor:
         post: Post,
         *,
         codes: Codes,
+        start_timeout: float,
         assembly: DeployedAssembly | None = None,
         warm: WarmStart | None = None,
         stdin: int | None = None,
@@ -124,7 +125,7 @@ class Executor:
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places: dict[str, ClusterPlace] = {}
-        self._logins = LoginNodes(local)
+        self._logins = LoginNodes(local, start_timeout)
         self._allocator = CoAllocator(
             one for one in plan.deployment.clusters() if one.batch is not None
         )
