@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -58,7 +57,7 @@ class StageOut:
         from runtime.results.result_placement import ResultPlacement
 
         instructions = Instructions.of(self._deployment)
-        placement = ResultPlacement(time.time(), warn)
+        placement = ResultPlacement(warn)
         for step in self._steps:
             home = os.path.expanduser(step.folder)
             moves = tuple(
