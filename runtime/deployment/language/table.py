@@ -620,6 +620,11 @@ _BATCH = ElementType(
             WORDS,
             "Further options of the command that submits, which win: `--gres=gpu:1 --exclusive`.",
         ),
+        Attribute(
+            "leave-out",
+            WORDS,
+            "Words whose lines in the script are left out: `--no-requeue`.",
+        ),
     ),
     record=JobRequest,
     located=False,
