@@ -39,7 +39,7 @@ def one_way(
     Without a grid both ends are on this machine. Raises `RunFailed`, with what was found by then.
     """
     host = grid.clusters[pair[1]].address if grid else LOOPBACK
-    words = [way, host, str(PORT if grid else _free_port())]
+    words = [way, host, str(PORT if grid else free_port())]
     wanted = [",".join(str(size) for size in sorted(set(sizes))), str(seconds)]
     with ExitStack() as stack:
         environment = dict(os.environ)
@@ -71,7 +71,7 @@ def medians(figures: Figures) -> dict[int, float]:
     return {one["size"]: median(one["seconds"]) for one in figures}
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """Return a port of this machine, where others may measure too; front-ends take the next two."""
     with socket.create_server((LOOPBACK, 0)) as free:
         port: int = free.getsockname()[1]

@@ -1,9 +1,11 @@
-"""How large each part and each folder of the project is at two commits, as two tables.
+"""How large the project is at two commits: what a stranger has to learn, each part, each folder.
 
 python -m tools.folders 87148719 HEAD
 
 A line of code has something on it besides comments, docstrings and imports. A docstring is every
-statement that is only a string. Functions include methods and functions within functions.
+statement that is only a string. Functions include methods and functions within functions. The
+contracts are those between the processes of a run; the stations are the functions through which a
+descriptor becomes a rank, as docs/architecture.md lists them and a test follows them.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import re
 import subprocess
 import tarfile
 import tokenize
@@ -33,6 +36,11 @@ SHORT = 60
 """A file with fewer lines is counted as a short one."""
 
 LOG_METHODS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
+
+CONTRACTS = "runtime/machine/contracts.py"
+WALK = "docs/architecture.md"
+STATION = re.compile(r"^\d+\. `[\w.]+:[\w.]+`", re.MULTILINE)
+"""A numbered step of the walk from a descriptor to a rank: `module:function`."""
 
 BESIDE_CODE = {
     tokenize.COMMENT,
@@ -81,25 +89,53 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("before", help="a commit")
     parser.add_argument("after", nargs="?", default="HEAD", help="another one; HEAD by default")
     options = parser.parse_args(argv)
-    before, after = sizes(options.before), sizes(options.after)
-    print(table("Part", by_part(before), by_part(after)), end="\n\n")
-    print(table("Folder", by_folder(before), by_folder(after)))
+    before, after = texts(options.before), texts(options.after)
+    print(orientation(before, after), end="\n\n")
+    print(table("Part", by_part(sizes(before)), by_part(sizes(after))), end="\n\n")
+    print(table("Folder", by_folder(sizes(before)), by_folder(sizes(after))))
 
 
-def sizes(commit: str) -> dict[str, Size]:
-    """Return the size of each Python file at a commit, by its path.
+def texts(commit: str) -> dict[str, str]:
+    """Return the text of each Python file and of the walk at a commit, by its path.
 
     Raises `subprocess.CalledProcessError` where git knows no such commit.
     """
-    command = ["git", "archive", "--format=tar", commit, *PARTS]
+    command = ["git", "archive", "--format=tar", commit, *PARTS, WALK]
     archive = subprocess.run(command, check=True, capture_output=True).stdout
     found = {}
     with tarfile.open(fileobj=io.BytesIO(archive)) as members:
         for member in members:
-            stream = members.extractfile(member) if member.name.endswith(".py") else None
+            stream = members.extractfile(member) if member.name.endswith((".py", WALK)) else None
             if stream is not None:
-                found[member.name] = size(stream.read().decode())
+                found[member.name] = stream.read().decode()
     return found
+
+
+def sizes(found: dict[str, str]) -> dict[str, Size]:
+    """Return the size of each Python file among texts by their path."""
+    return {path: size(text) for path, text in found.items() if path.endswith(".py")}
+
+
+def orientation(before: dict[str, str], after: dict[str, str]) -> str:
+    """Return a Markdown table of the figures that say how hard it is to find one's way."""
+    rows = ["| | before | after |", "|---|---|---|"]
+    old, new = _figures(before), _figures(after)
+    rows += [f"| {name} | {old[name] or '-'} | {new[name] or '-'} |" for name in new]
+    return "\n".join(rows)
+
+
+def _figures(found: dict[str, str]) -> dict[str, int]:
+    parts = by_part(sizes(found))
+    house = parts[PARTS["gcm"]]
+    return {
+        "code lines in `gcm` and `runtime`": house.code,
+        "all their lines": house.lines,
+        "their files": house.files,
+        "lines of `tests`": parts[PARTS["tests"]].lines,
+        "lines of `benchmarks` and `tools`": parts[PARTS["tools"]].lines,
+        "contracts between processes": found.get(CONTRACTS, "").count("(Protocol):"),
+        "stations from descriptor to rank": len(STATION.findall(found.get(WALK, ""))),
+    }
 
 
 def size(text: str) -> Size:
@@ -170,7 +206,7 @@ def table(head: str, before: dict[str, Size], after: dict[str, Size]) -> str:
     """Return a Markdown table with a row for each name, each cell `before → after`."""
     rows = [f"| {head} | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
     for name in before | after:
-        pair = (astuple(sizes.get(name, Size())) for sizes in (before, after))
+        pair = (astuple(found.get(name, Size())) for found in (before, after))
         cells = (f"{old or '-'} → {new or '-'}" for old, new in zip(*pair, strict=True))
         rows.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(rows)

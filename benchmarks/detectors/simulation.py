@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 
 from benchmarks.detectors.arrays import ArrayTable
+from benchmarks.detectors.simulated_members import AnyDetector, World
 from runtime.health import (
     Declare,
     Detector,
@@ -20,7 +21,6 @@ from runtime.health import (
     ListTable,
     Suspect,
 )
-from runtime.testing.simulated_members import AnyDetector, World
 
 _ARRAYS_FROM = 200  # members; below that lists are faster
 
@@ -32,7 +32,7 @@ class Case:
     `loss` is how many messages get lost. Under `overload` so many of the members stand still once
     in each second, for up to `stop` seconds. `deaths` members die, one after the other, the first
     one after `settle` seconds. Groups of groups have `group` members each, by default as many as
-    there are groups.
+    there are groups. `at_random` heartbeats go to random members, for the T_cleanup of `protocol`.
     """
 
     protocol: DetectorProtocol
@@ -47,6 +47,7 @@ class Case:
     seed: int = 1
     group: int = 0
     settle: float = 0.0
+    at_random: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,17 @@ class Run:
                 for name in self._names
             }
         table = ArrayTable if case.members >= _ARRAYS_FROM else ListTable
+        is_random = case.at_random or case.protocol is DetectorProtocol.RANDOM
         indexes = {name: number for number, name in enumerate(self._names)}
         return {
             name: Detector(
-                self._names, name, settings, random.uniform(0, 0.5), table=table, indexes=indexes
+                self._names,
+                name,
+                settings,
+                random.uniform(0, 0.5),
+                table=table,
+                indexes=indexes,
+                random=random if is_random else None,
             )
             for name in self._names
         }

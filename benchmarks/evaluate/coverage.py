@@ -20,8 +20,8 @@ ELSEWHERE: tuple[tuple[str, str], ...] = (
      "table 5.1"),
     ("000 4.1 to 4.8, 4.10 to 4.12, 4.14", SCHEME + "docs/replicas.md, "
      "docs/failures.md"),
-    ("000 5.1 to 5.2", "devices with one port and with many: `java-grande` has all messages of a "
-     "cluster through the one port of its front-end"),
+    ("000 5.1 to 5.2", "devices with one port and with many, as processes see them: "
+     "`java-grande` has all messages of a cluster through the one port of its front-end"),
     ("000 5.3", "a rendezvous: without one, a pair of ranks has 8 MiB in transit at most before "
      "receives are posted (docs/mpi.md)"),
     ("000 A.1", "a map of Grid'5000"),
@@ -33,7 +33,7 @@ ELSEWHERE: tuple[tuple[str, str], ...] = (
     ("001 1 to 3, 8, 11", SCHEME + "`examples/22_integration`, docs/peers.md, "
      "docs/replicas.md, docs/failures.md"),
     ("002 1", SCHEME + "docs/booking.md"),
-    ("003 1, 5 to 6", SCHEME + "docs/failures.md. Trees are not re-ordered by readiness"),
+    ("003 1, 6", SCHEME + "docs/failures.md"),
     ("003 7 to 9", "COMINFO: states of processes and communicators; `gcm-deploy ps` prints them "
      "(docs/surviving.md)"),
 )  # fmt: skip

@@ -14,19 +14,17 @@ HEAD = """\
 # Evaluation
 
 Figures of the five source documents, measured again: all by `make evaluate`, one by `python -m
-benchmarks.evaluate NAME`. `--list` names all, with the reasons why some are not measured; `--page
-docs/evaluation.md` makes this page of the records beside it.
+benchmarks.evaluate NAME`; `--list` tells why some are not measured, and `--page docs/evaluation.md`
+makes this page of the records beside it.
 
 A claim is an inequality that was written before anything was measured. Ways are measured in turns
-and compared within each repetition, so that other load meets them alike; absolute times say less.
-*n* is the number of repetitions; in brackets is the interval of the median by order statistics
-(94 % with five repetitions, 75 % with three). A claim **holds** if the whole interval lies below
-its bound.
+and compared within each of *n* repetitions, so that other load meets them alike; absolute times say
+less. In brackets is the interval of the median (94 % with five repetitions, 75 % with three). A
+claim **holds** if the whole interval lies below its bound.
 
 Clusters are network namespaces of one machine, joined by slow lines: 5 ms and 1 Gbit/s between
 sites unless a figure says otherwise, 0.17 ms inside one. Ranks share its cores: messages are as on
-a real grid, but computing does not speed up with ranks. So speedups are given as overheads: how
-much longer the same work takes in another way.
+a real grid, but computing does not speed up with ranks, so speedups are given as overheads.
 """
 
 
@@ -37,7 +35,7 @@ def page(records: Sequence[tuple[Figure, Record]], folder: str = "evaluation") -
         HEAD,
         f"{_occasion(records)}{_summary(verdicts)}",
         "",
-        "claim | verdict | ratio | n",
+        "claim|verdict|ratio|n",
         "---|---|---|---",
     ]
     parts += [line for figure, record in records for line in _verdicts(figure, record)]
@@ -53,7 +51,9 @@ def _occasion(records: Sequence[tuple[Figure, Record]]) -> str:
     """Return when and on which machines records were made."""
     days = sorted({record.day for _, record in records if record.turns})
     machines = sorted({record.machine for _, record in records if record.turns})
-    return f"Measured on {', '.join(days)} with {'; '.join(machines)}. " if days else ""
+    loads = [one for _, record in records for one in record.loads]
+    where = f"{', '.join(days)} with {'; '.join(machines)}"
+    return f"Measured on {where}, load {min(loads):g}-{max(loads):g}. " if days else ""
 
 
 def _summary(verdicts: Sequence[Verdict]) -> str:
@@ -71,7 +71,7 @@ def _verdicts(figure: Figure, record: Record) -> Iterator[str]:
         why = _why(verdict, claim, record)
         count = found.count if found else 0
         cells = [f"{_verdict(verdict)}{why}", ratio(figure, claim, found), str(count)]
-        yield f"{name}{claim.text} | {' | '.join(cells)}"
+        yield "|".join([f"{name}{claim.text}", *cells])
         name = ""
 
 
@@ -97,9 +97,8 @@ def ratio(figure: Figure, claim: Claim, found: Interval | None) -> str:
 
 def _section(figure: Figure, record: Record, source: str, folder: str) -> str:
     """Return what a figure shows, what its source found, and its plot: a table if it has none."""
-    loads = f" Load {min(record.loads):g}-{max(record.loads):g}." if record.turns else ""
     about = " ".join(filter(None, (f"{figure.title} ({_shown(figure.shows)}).", figure.remark)))
-    lines = [f"\n## {figure.name}\n", about + loads]
+    lines = [f"\n## {figure.name}\n", about]
     lines += [f"*The source:* {source}"] if source else []
     pictures = plots(figure, record)
     lines += (
@@ -129,11 +128,11 @@ def _table(figure: Figure, record: Record) -> str:
     found = record.medians()
     ways = list(dict.fromkeys(way for *_, way in found))
     rows = list(dict.fromkeys((case, at) for case, at, _ in found))
-    lines = [f"{figure.unit} | {' | '.join(ways)}", f"---{'|---' * len(ways)}"]
+    lines = ["|".join([figure.unit, *ways]), f"---{'|---' * len(ways)}"]
     for case, at in rows:
         size = size_of(at) if figure.across == "bytes" else f"{at} {figure.across}"
         cells = [_cell(found.get((case, at, way)), figure.factor, _number) for way in ways]
-        lines.append(f"{' '.join(filter(None, (case, size)))} | {' | '.join(cells)}")
+        lines.append("|".join([" ".join(filter(None, (case, size))), *cells]))
     return "\n".join(lines)
 
 

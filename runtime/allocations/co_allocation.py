@@ -227,11 +227,11 @@ class CoAllocation:
         self._unanswered.discard(request)
         if self._unanswered or not self._refusals:
             return []
-        told = [one for one in self._refusals if one is not None]
-        after = (self._after or FIRST_START) * (LATER if 0.0 in told else 1.0) + 1.0
-        can_all = len(told) == len(self._refusals)
+        delays = [one for one in self._refusals if one is not None]
+        after = (self._after or FIRST_START) * (LATER if 0.0 in delays else 1.0) + 1.0
+        can_all = len(delays) == len(self._refusals)
         self._refusals.clear()
-        self._after = max(after, *told) if can_all else None
+        self._after = max(after, *delays) if can_all else None
         if self._after is not None and self._after > LAST_START:
             self._after = None
         return [*self._all_given_back(), *self._ask_all(now)]

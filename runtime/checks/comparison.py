@@ -2,16 +2,19 @@
 
 All members of a communicator make the same collectives in the same order, so the n-th call of each
 one is compared with the n-th of who made it first. The n-th message between two ranks with one tag
-is received by the n-th receive of it that was posted, so these two are compared.
+is received by the n-th receive of it that was posted, so these two are compared. A receive from any
+source is compared with each message that it might have taken.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.checks.reports import (
+    ANY_SOURCE,
     SYNCHRONOUS,
     CallReport,
     CheckedCall,
@@ -21,11 +24,13 @@ from runtime.checks.reports import (
 )
 from runtime.topology import NO_NAMES, RankNames
 
-COLLECTIVE, BLOCKING, CALLS, TYPE, LENGTH, BUFFERING = (
-    *("collective", "blocking", "calls", "type", "length", "buffering"),
+COLLECTIVE, BLOCKING, CALLS, TYPE, LENGTH, ORDER, BUFFERING = (
+    *("collective", "blocking", "calls", "type", "length", "order", "buffering"),
 )
 """Kinds of faults: collectives that do not fit, blocking ones against others, missing ones;
-messages of another type or longer than their receive; sends that rely on buffers."""
+messages of another type or longer than their receive; receives from any source that rely on an
+order; sends that rely on buffers.
+"""
 
 MOST_AHEAD = 1 << 20
 """A communicator of which one member is so many calls ahead is compared no further."""
@@ -69,6 +74,9 @@ class _Stream:
     def __init__(self) -> None:
         self.sent: deque[tuple[CheckedCall, int]] = deque()
         self.received: deque[tuple[CheckedCall, int]] = deque()
+        self.choices: dict[int, list[CheckedCall]] = {}
+        """The receives that might have taken a message, by its number."""
+        self._compared = 0
 
     def pairs(self) -> Iterator[tuple[CheckedCall, CheckedCall]]:
         """Yield sends with their receives, each pair of calls once."""
@@ -76,6 +84,10 @@ class _Stream:
             (send, sent), (receive, received) = self.sent.popleft(), self.received.popleft()
             yield send, receive
             both = min(sent, received)
+            self._compared += both
+            for number in [one for one in self.choices if one < self._compared]:
+                for other in self.choices.pop(number):
+                    yield send, other
             if sent > both:
                 self.sent.appendleft((send, sent - both))
             if received > both:
@@ -84,10 +96,11 @@ class _Stream:
 
 @dataclass(slots=True)
 class _Rank:
-    """What the numbers of a rank stand for."""
+    """What the numbers of a rank stand for, and its last choice: a receive, and whose message."""
 
-    communicators: dict[int, CheckedCommunicator]
-    calls: dict[int, CheckedCall]
+    communicators: dict[int, CheckedCommunicator] = field(default_factory=dict)
+    calls: dict[int, CheckedCall] = field(default_factory=dict)
+    choice: tuple[CheckedCall, str] | None = None
 
 
 class CallComparison:
@@ -115,10 +128,12 @@ class CallComparison:
         self._streams: dict[tuple[str, str, str, int], _Stream] = {}
         self._ended: set[str] = set()
         self._told: set[tuple[str, ...]] = set()
+        self.choices: dict[str, str] = {}
+        """A sentence about each receive that had a choice, which is no fault in itself."""
 
     def add(self, name: str, report: CallReport) -> list[FaultFound]:
         """Take a report of a rank."""
-        rank = self._ranks.setdefault(name, _Rank({}, {}))
+        rank = self._ranks.setdefault(name, _Rank())
         rank.communicators |= report.communicators
         rank.calls |= report.calls
         faults = [
@@ -128,6 +143,14 @@ class CallComparison:
         for number, numbers in report.collectives:
             comm = rank.communicators[number]
             faults += self._collectives(name, comm, [rank.calls[one] for one in numbers])
+        for number, call, messages in report.choices:
+            comm = rank.communicators[number]
+            rank.choice = rank.calls[call], comm.peers[messages[0][0]]
+            text = f"{self._names.rank(name)} takes one of several messages in {rank.calls[call]}"
+            self.choices.setdefault(str(rank.calls[call]), text)
+            for peer, tag, place in messages:
+                stream = self._stream(comm, comm.peers[peer], name, tag)
+                stream.choices.setdefault(place, []).append(rank.calls[call])
         for rows, is_sent in ((report.sends, True), (report.receives, False)):
             for row in rows:
                 faults += self._messages(name, rank, row, is_sent=is_sent)
@@ -214,22 +237,34 @@ class CallComparison:
                 return
 
     def stuck(self, name: str, where: str) -> FaultFound | None:
-        """Return the fault of a rank that waits for ever on a line, if it is in a send there.
+        """Return the fault of a rank that waits for ever on a line; None if there may be another.
 
-        The program may have left it to buffers that it goes on before its receive.
+        In a receive, one from any source may have taken the message. In a send, the program may
+        have left it to buffers that it goes on before its receive.
         """
-        rank = self._ranks.get(name)
-        calls = () if rank is None else rank.calls.values()
-        call = next((one for one in calls if one.where == where and one.name in SYNCHRONOUS), None)
-        if call is None:
-            return None
-        text = (
-            f"{self._names.rank(name)} relies on buffers: it waits for ever in {call}, unless that"
-            " returns before the message is received"
-        )
-        return FaultFound(BUFFERING, (name,), (str(call),), text)
+        rank = self._ranks.get(name, _Rank())
+        here = [one for one in rank.calls.values() if one.where == where and not one.operation]
+        called = self._names.rank(name)
+        for call in here:
+            if call.name in SYNCHRONOUS:
+                text = (
+                    f"{called} relies on buffers: it waits for ever in {call}, unless that returns"
+                    " before the message is received"
+                )
+                return FaultFound(BUFFERING, (name,), (str(call),), text)
+            if rank.choice is not None and call.root != ANY_SOURCE:
+                taker, sender = rank.choice
+                text = (
+                    f"{called} waits for ever in {call}: {taker} has taken a message of"
+                    f" {self._names.rank(sender)} while others waited, which MPI may do, too"
+                )
+                return FaultFound(ORDER, (name, sender), (str(taker), str(call)), text)
+        return None
 
     # --- messages ---------------------------------------------------------------------------------
+
+    def _stream(self, comm: CheckedCommunicator, sender: str, receiver: str, tag: int) -> _Stream:
+        return self._streams.setdefault((comm.key, sender, receiver, tag), _Stream())
 
     def _messages(
         self, name: str, rank: _Rank, row: Messages, *, is_sent: bool
@@ -237,17 +272,21 @@ class CallComparison:
         number, peer, tag, runs = row
         comm = rank.communicators[number]
         ends = (name, comm.peers[peer]) if is_sent else (comm.peers[peer], name)
-        stream = self._streams.setdefault((comm.key, *ends, tag), _Stream())
+        stream = self._stream(comm, *ends, tag)
         queue = stream.sent if is_sent else stream.received
         queue.extend((rank.calls[call], count) for call, count in runs)
+        receiver = self._ranks.get(ends[1], rank)
         for send, receive in stream.pairs():
             kind = _misfit(send, receive)
             if kind:
                 what = "of another type than" if kind == TYPE else "longer than"
+                has_choice = receive.root == ANY_SOURCE and receiver.choice is not None
+                which = "a receive that may take it" if has_choice else "its receive"
                 text = (
-                    f"a message on {comm} is {what} its receive: {self._names.rank(ends[0])} sends"
-                    f" it in {send}, {self._names.rank(ends[1])} receives it in {receive}"
+                    f"a message on {comm} is {what} {which}: {self._names.rank(ends[0])} sends"
+                    f" it in {send}, {self._names.rank(ends[1])} receives in {receive}"
                 )
+                kind = ORDER if has_choice else kind
                 yield FaultFound(kind, ends, (str(send), str(receive)), text)
 
 

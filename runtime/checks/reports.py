@@ -20,6 +20,9 @@ OBJECT = "object"
 
 NO_ROOT = -1
 
+ANY_SOURCE = -2
+"""What stands in the place of a root in a receive from any source."""
+
 SYNCHRONOUS = {"Send", "send", "Isend", "isend", "Send_init"}
 """The calls that are made as others, which return once the message is received."""
 
@@ -51,7 +54,10 @@ class CheckedCall:
 
     def __str__(self) -> str:
         """Describe it: `Bcast of root 1, 4 x float64 (ring.py:7)`."""
-        said = self.name if self.root == NO_ROOT else f"{self.name} of root {self.root}"
+        if self.root == ANY_SOURCE:
+            said = f"{self.name} from any source"
+        else:
+            said = self.name if self.root == NO_ROOT else f"{self.name} of root {self.root}"
         if self.reduction:
             said = f"{said} by {self.reduction}"
         if self.kind == OBJECT and not self.operation:
@@ -101,14 +107,19 @@ class FaultFound:
 Messages = tuple[int, int, int, list[tuple[int, int]]]
 """Communicator, peer, tag, and calls in order: each with how often it came in a row."""
 
+Choice = tuple[int, int, list[tuple[int, int, int]]]
+"""Communicator, call, and the messages of which a receive has taken the first one: each with its
+sender, its tag, and how many of its sender with that tag had been received before.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class CallReport:
     """What a rank has to say since its last report.
 
     `calls` and `communicators` are those that are new, by number; `collectives` are the calls on a
-    communicator in their order. `faults` are those that the rank has found itself: kind, text and
-    call. `code` is the exit code of a rank that has ended.
+    communicator in their order, `choices` are of receives from any source. `faults` are those that
+    the rank has found itself: kind, text and call. `code` is its exit code, once it has ended.
     """
 
     communicators: dict[int, CheckedCommunicator]
@@ -116,6 +127,7 @@ class CallReport:
     collectives: list[tuple[int, list[int]]]
     sends: list[Messages]
     receives: list[Messages]
+    choices: list[Choice]
     faults: list[tuple[str, str, str]]
     code: int | None = None
 
@@ -141,6 +153,10 @@ size=None, reduction='')
         [(int(comm), list(_numbers(packed))) for comm, packed in plain.get("collectives", ())],
         list(_messages(plain.get("sends", ()))),
         list(_messages(plain.get("receives", ()))),
+        [
+            (int(comm), int(call), [(int(peer), int(tag), int(at)) for peer, tag, at in messages])
+            for comm, call, messages in plain.get("choices", ())
+        ],
         [(str(kind), str(text), str(call)) for kind, text, call in plain.get("faults", ())],
         None if code is None else int(code),
     )

@@ -15,20 +15,21 @@ from runtime.collectives.blocks import SEGMENT
 SHORT, TREE, FLAT, CHAIN = "short", "tree", "flat", "chain"
 EXCHANGE, SPREAD = "exchange", "spread"
 FOUR_ARY, BINOMIAL, BUTTERFLY, ROTATION = "4-ary", "binomial", "butterfly", "rotation"
+COMPONENTS = "components"
 SURVIVING = "surviving"
 """The only plan of broadcasts where losses are survived; see `runtime.collectives.broadcast`."""
 
 PLANS: dict[str, tuple[str, ...]] = {
-    "Barrier": (SHORT, TREE, FLAT, FOUR_ARY, BUTTERFLY),
-    "Bcast": (SHORT, TREE, FLAT, CHAIN, BINOMIAL),
-    "Reduce": (SHORT, TREE, FLAT, BINOMIAL),
-    "Allreduce": (SHORT, EXCHANGE, SPREAD, FLAT, BUTTERFLY),
+    "Barrier": (SHORT, TREE, FLAT, FOUR_ARY, BUTTERFLY, COMPONENTS),
+    "Bcast": (SHORT, TREE, FLAT, CHAIN, BINOMIAL, COMPONENTS),
+    "Reduce": (SHORT, TREE, FLAT, BINOMIAL, COMPONENTS),
+    "Allreduce": (SHORT, EXCHANGE, SPREAD, FLAT, BUTTERFLY, COMPONENTS),
     "Reduce_scatter_block": (SHORT, TREE),
     "Scan": (SHORT, TREE),
     "Exscan": (SHORT, TREE),
-    "Gather": (SHORT, TREE, FLAT),
+    "Gather": (SHORT, TREE, FLAT, COMPONENTS),
     "Scatter": (SHORT, TREE, FLAT),
-    "Allgather": (SHORT, TREE, ROTATION),
+    "Allgather": (SHORT, TREE, ROTATION, COMPONENTS),
     "Alltoall": (SHORT, TREE, ROTATION),
     "bcast": (TREE, FLAT, CHAIN, BINOMIAL),
     "allgather": (SHORT, TREE),
@@ -46,6 +47,8 @@ PLANS: dict[str, tuple[str, ...]] = {
 * `exchange`: sites exchange their partial results, one latency.
 * `spread`: sites own pieces of the result in turn: fewer bytes, two latencies.
 * `4-ary`, `binomial`, `butterfly`, `rotation`: see `runtime.collectives.ranks_only`.
+* `components`: see `runtime.collectives.components`. It is offered for up to 8 MiB of all members
+  whose ranks are in the order of the machine, unless losses are survived.
 """
 
 SEGMENTED = ("Bcast", "Reduce", "Allreduce", "Allgather", "bcast")
@@ -76,7 +79,6 @@ class PlanChoice(Protocol):
         `size` is the number of bytes rounded up to a power of two, 0 for none, and None where
         members do not know it beforehand. Called once for each communicator, operation and size.
         """
-        ...
 
 
 class UsualPlans:

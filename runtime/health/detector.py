@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
 from runtime.health.messages import (
@@ -20,9 +21,12 @@ from runtime.health.messages import (
     Suspect,
     Trust,
 )
-from runtime.health.protocols import cleanup_rounds, offsets
+from runtime.health.protocols import DetectorProtocol, cleanup_rounds, offsets
 from runtime.health.settings import DetectorSettings
 from runtime.health.table import HeartbeatTable, ListTable
+
+if TYPE_CHECKING:
+    from random import Random
 
 
 @dataclass(slots=True)
@@ -43,6 +47,7 @@ class Detector:
     `late` is how many seconds ago the group began, as eq. 4.4 has it: T - tr + dt. Who is in
     `only_suspected` is not declared dead for being silent. Where there is an `arbiter`, it is not
     either, and others declare nobody while they do not hear of it: they may be the ones cut off.
+    With `random`, which random gossip needs, it chooses who gets each heartbeat.
 
     >>> watcher = Detector(["a", "b"], "a", DetectorSettings(period=1.0, max_hang=1.0), now=0.0)
     >>> for second in range(1, 5): found = watcher.advance(second)
@@ -64,7 +69,10 @@ class Detector:
         only_suspected: Collection[str] = (),
         table: Callable[[int], HeartbeatTable] = ListTable,
         indexes: dict[str, int] | None = None,
+        random: Random | None = None,
     ) -> None:
+        if settings.protocol is DetectorProtocol.RANDOM and random is None:
+            raise ValueError("random gossip needs random numbers")
         self.members = members
         self.own = own
         self.settings = settings
@@ -79,6 +87,7 @@ class Detector:
         self._arbiter = arbiter
         self._only_suspected = frozenset(only_suspected)
         self._incarnations: dict[str, int] = {own: incarnation} if incarnation else {}
+        self._random = random
         self._table = table(len(members))
         self._health = LocalHealth(settings.most_distrust)
         self._count = max(1, math.ceil(late / settings.period))
@@ -184,7 +193,9 @@ class Detector:
             self.own, self.incarnation, self._table.counts(), self._incarnations.copy(),
             self.declared.copy(), self._group,
         )  # fmt: skip
-        yield self._send(self._receivers[self._round], heartbeat)
+        receivers, random = self._receivers, self._random
+        to = receivers[self._round] if random is None else random.choice(receivers)
+        yield self._send(to, heartbeat)
         self._round = (self._round + 1) % len(self._receivers)
         if not self._round:
             self._health.cycle_over()

@@ -19,9 +19,9 @@ ANSWER_TIMEOUT = 45.0
 """Seconds for a command of the batch system, at most: one that hangs must not hang the run."""
 
 _MARK = "gcm-command-begins"
-_TOLD = f'echo {_MARK} "$(date +%FT%T)"; echo {_MARK} >&2; exec "$0" "$@"'
+_MARKED = f'echo {_MARK} "$(date +%FT%T)"; echo {_MARK} >&2; exec "$0" "$@"'
 
-MOST_SAID = 4 << 20
+MOST_PRINTED = 4 << 20
 """Bytes that a command of the batch system may print: one that never ends must not fill memory."""
 
 
@@ -77,11 +77,11 @@ class JobQueue:
             if number not in self._asked or self._clock() - self._asked_at >= age:
                 self._answer = self._answered(self.system.status(sorted(self._numbers)))
                 self._asked, self._asked_at = frozenset(self._numbers), self._clock()
-            code, printed, said, ahead = self._answer
-        if code and not self.system.is_forgotten(said):
+            code, printed, errors, ahead = self._answer
+        if code and not self.system.is_forgotten(errors):
             raise QueueSilent(
                 f"{self.system.name} does not tell of job {number}",
-                cause=said or f"exit code {code}",
+                cause=errors or f"exit code {code}",
                 cure="Look whether the batch system works there",
             )
         try:
@@ -109,21 +109,22 @@ class JobQueue:
     def _answered(self, words: Sequence[str], text: str = "") -> tuple[int, str, str, float]:
         """Do what `run` does; return also by how many seconds the clock there is ahead of ours."""
         over, here = threading.Event(), self._wall_clock()
-        said = Collected(MOST_SAID, over.set)
-        told = login_words(("/bin/sh", "-c", _TOLD, *words))
-        process = self.login.start(Command(told, first_input=text.encode()), said)
+        output = Collected(MOST_PRINTED, over.set)
+        marked = login_words(("/bin/sh", "-c", _MARKED, *words))
+        process = self.login.start(Command(marked, first_input=text.encode()), output)
         process.close_input()
         process.when_done(over.set)
         is_over = over.wait(self._answer_timeout)
-        if said.is_full or not is_over:
+        if output.is_full or not is_over:
             process.kill()
             late = f"has not answered within {self._answer_timeout:.0f} s"
+            large = f"prints more than {MOST_PRINTED:,} bytes"
             raise QueueSilent(
-                f"{words[0]} {f'prints more than {MOST_SAID:,} bytes' if said.is_full else late}",
+                f"{words[0]} {large if output.is_full else late}",
                 cure=f"Look whether {self.system.name} works there",
             )
         code = process.wait(0).shell_code
-        there, printed = _own(said.output)
+        there, printed = _own(output.output)
         errors = _own("\n".join([*process.tail, ""]))[1].strip()
         return code, printed, errors, (there - here).total_seconds() if there is not None else 0.0
 

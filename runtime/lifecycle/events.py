@@ -119,7 +119,7 @@ class PlaceGranted:
 
 @dataclass(frozen=True, slots=True)
 class ParentKilled:
-    """The process that front-ends of this machine have parted from was ended by somebody else.
+    """The process that has forked the front-ends of this machine was ended by somebody else.
 
     They and their ranks end with it, and may tell of that before; `why` is the whole message.
     """

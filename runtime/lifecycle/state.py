@@ -307,7 +307,7 @@ class RunState:
     def _rank_died(self, death: RankDeath) -> Iterable[Effect]:
         goes_on = self.clusters[death.rank.cluster].goes_on
         if not self.steered:
-            is_lost = goes_on and (bool(self.plan.replicas) or not death.is_said)
+            is_lost = goes_on and (bool(self.plan.replicas) or not death.is_stated)
             self.failures.rank_died(death, goes_on=is_lost)
         yield from self._show_end(death)
         if goes_on:
@@ -315,7 +315,7 @@ class RunState:
             self._check_replicas(death.who)
             yield from self._end_if_all_ended()
         else:
-            if death.code and not death.is_said:
+            if death.code and not death.is_stated:
                 yield self._announce(death)
             self._let_others_end()
 

@@ -25,7 +25,7 @@ def operations(contract: Hashable) -> tuple[str, ...]:
 
     >>> from runtime.machine.contracts import Views
     >>> operations(Views)
-    ('view', 'lost')
+    ('view', 'lost', 'collected')
     """
     found = {
         name: None
@@ -64,6 +64,7 @@ class DispatchTable:
     >>> class Printer:
     ...     def view(self, table): print("table", table)
     ...     def lost(self, reports): ...
+    ...     def collected(self, *result): ...
     >>> dispatch = DispatchTable()
     >>> dispatch.serve(Views, Printer())
     >>> dispatch.call("views", "view", (b"",))

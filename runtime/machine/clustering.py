@@ -5,10 +5,13 @@ The reports of one kind are collected in rounds, which are pure.
 
 from __future__ import annotations
 
+import _thread
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gcm.interfaces.types import Cardinality, ComponentType, Contingency, InterfaceType, Role
+from runtime.lazy_import import LazyModule
+from runtime.machine.calls import CallRefused
 from runtime.machine.contracts import (
     CONTRACTS,
     Control,
@@ -23,8 +26,16 @@ from runtime.machine.contracts import (
 from runtime.machine.delivery import DELIVERY, PEERS, at_site
 from runtime.machine.table import encoded
 
+if TYPE_CHECKING:
+    from runtime.collectives import components
+else:
+    components = LazyModule("runtime.collectives.components")  # few runs need it
+
 MEMBERSHIP, VIEWS = CONTRACTS[Membership], CONTRACTS[Views]
 UP, DOWN = f"{MEMBERSHIP}-up", f"{VIEWS}-down"
+
+MOST_GIVEN = 256 << 20
+"""The bytes of contributions that wait for those of other members."""
 
 TO_RANKS = (Views, Control, Routes)
 FROM_RANKS = (Membership, Health, References)
@@ -115,6 +126,11 @@ class Clustering:
         self._gathered = gathered
         self._seen = seen
         self._round = Round[list[Facts]]()
+        self.branches: dict[str, Views] = {}
+        """The views of each member, by identifier."""
+        self._collectives: dict[str, Round[bytes]] = {}
+        self._given = 0
+        self._lock = _thread.allocate_lock()  # members call from several threads
 
     @property
     def missing(self) -> list[str]:
@@ -141,6 +157,58 @@ class Clustering:
         """Pass on which ranks have ended."""
         if self.views_down is not None:
             self.views_down.lost(reports)
+
+    def contribute(
+        self, member: str, call: str, how: tuple[str, str], group: list[str], data: bytes
+    ) -> None:
+        """Merge what members give to a collective, and pass it on as one.
+
+        Raises:
+            CallRefused: it is no contribution that could be merged.
+        """
+        match how, group, data:
+            case (str(rule), str(to)), [*names], bytes() if all(
+                isinstance(one, str) for one in (call, *names)
+            ):
+                pass
+            case _:
+                raise CallRefused(f"what {member} gives to a collective is no contribution")
+        given = self._gathered_of(call, member, components.below(self._identifier, group), data)
+        if given is None:
+            return
+        try:
+            data = components.merged(rule, given)
+        except components.MergeFault as fault:
+            raise CallRefused(f"what {member} and others give fits no call: {fault}") from None
+        if components.has_all(self._identifier, group):
+            self.collected(call, to, group, data)
+        elif self.membership_up is not None:
+            self.membership_up.contribute(self._identifier, call, how, group, data)
+
+    def _gathered_of(
+        self, call: str, member: str, members: list[str], data: bytes
+    ) -> list[bytes] | None:
+        """Return what all members have given to a collective, None before that."""
+        with self._lock:
+            self._given += len(data)
+            if member not in members or self._given > MOST_GIVEN:
+                self._given -= len(data)
+                raise CallRefused(f"{member} gives data to a collective that cannot take them")
+            round = self._collectives.setdefault(call, Round[bytes]())
+            round.expect(members)
+            round.report(member, data)
+            given = round.take()
+            if given is not None:
+                del self._collectives[call]
+                self._given -= sum(map(len, given))
+            return given
+
+    def collected(self, call: str, to: str, group: list[str], data: bytes) -> None:
+        """Pass the result of a collective on to those below."""
+        for member in components.below(self._identifier, group):
+            if member in self.branches:
+                gets = not to or f"{to}:".startswith(f"{member}:")
+                self.branches[member].collected(call, to, group, data if gets else b"")
 
     def _go_on(self) -> None:
         reported = self._round.take()

@@ -32,10 +32,10 @@ def run_directory_arguments(run_directory: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class RankStandIn:
+class RankProxy:
     """A small `script` that `mpiexec` starts in place of each rank.
 
-    The rank itself parts from the process that listens at `address`.
+    The rank itself is forked by the process that listens at `address`.
     """
 
     script: str
@@ -66,7 +66,7 @@ class RankProgram:
     restart: bool = False
     umask: int = 0o022
     run_directory: str = ""
-    stand_in: RankStandIn | None = None
+    proxy: RankProxy | None = None
 
     @property
     def goes_on(self) -> bool:
@@ -161,8 +161,8 @@ class Job:
         """Return the command of each rank of a part, as its `mpiexec` is told it."""
         program = self.program
         start = python_module(program.python, RANK_MODULE)
-        if program.stand_in is not None and not part.is_restarted:
-            there = program.stand_in
+        if program.proxy is not None and not part.is_restarted:
+            there = program.proxy
             start = (program.python, "-I", "-S", there.script, there.address, RANK_MODULE)
         failures = "" if program.failures == "abort" else program.failures
         named = {

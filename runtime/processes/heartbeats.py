@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gcm.invocation import Invocation
-from runtime.health import Detector
+from runtime.health import Detector, DetectorProtocol
 from runtime.health.messages import Effect, NotUnderstood, Send, plain, read
 from runtime.machine.contracts import CONTRACTS, Heartbeats
 from runtime.machine.paths import LAUNCHER, clustering_path
@@ -79,10 +79,16 @@ class HeartbeatLoop:
         if self._detectors:
             return
         self._begun = now = time.monotonic()
+        random = None
+        if self._watch.settings.protocol is DetectorProtocol.RANDOM:
+            from random import Random  # the others start sooner without it
+
+            random = Random()
         self._detectors = [
             Detector(
                 members, self._own, self._watch.settings, now,
                 late=late, arbiter=ARBITER, only_suspected=self._only_suspected,
+                random=random,
             )
             for members in self._watch.of(self._own)
         ]  # fmt: skip

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 
 from benchmarks.evaluate.figure import Claim, Figure, Sample, Setting
-from benchmarks.evaluate.runs import FLAT, OURS, THROUGH, WAYS, grid_of, measured
-from benchmarks.mpi_launch import Ours
+from benchmarks.evaluate.runs import FLAT, OURS, THROUGH, TIMEOUT, WAYS, grid_of, measured
+from benchmarks.grid.networks import ROOT
+from benchmarks.mpi_launch import Ours, output_of, told
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = (8, 128 * KIB, MIB)
@@ -26,16 +28,16 @@ def by_rank(setting: Setting) -> Iterator[Sample]:
     only = ",".join(
         ["barrier:0", *(f"{one}:{size}" for one in WITH_BYTES for size in sizes)],
     )
-    told = ["collectives", "--only", only, "--seconds", seconds]
+    words = ["collectives", "--only", only, "--seconds", seconds]
     ranks = {f"c{number}": 2 for number in range(4)}
     ways = {OURS: WAYS[OURS], "by rank": Ours(options=("--plans", RANKS_ONLY))}
     with grid_of((2, 2)) as grid:
         for way in setting.order(tuple(ways)):
-            for what, size, value in measured(grid, ways[way], ranks, told):
+            for what, size, value in measured(grid, ways[way], ranks, words):
                 yield Sample(what, size, way, value)
 
 
-def _told(setting: Setting, operations: tuple[str, ...]) -> list[str]:
+def _words(setting: Setting, operations: tuple[str, ...]) -> list[str]:
     sizes, seconds = ((8, 128 * KIB), "0.1") if setting.short else (SIZES, "0.2")
     only = ",".join(f"{one}:{size}" for one in operations for size in sizes)
     return ["collectives", "--only", only, "--seconds", seconds]
@@ -43,12 +45,12 @@ def _told(setting: Setting, operations: tuple[str, ...]) -> list[str]:
 
 def over_clusters(setting: Setting) -> Iterator[Sample]:
     """Measure three operations of six ranks over one, two and three sites."""
-    told = _told(setting, OPERATIONS)
+    words = _words(setting, OPERATIONS)
     with grid_of((1, 1, 1)) as grid:
         for clusters in (2,) if setting.short else RANKS:
             ways = (OURS, FLAT) if clusters == 1 else (OURS, FLAT, THROUGH)
             for way in setting.order(ways):
-                for what, size, value in measured(grid, WAYS[way], RANKS[clusters], told):
+                for what, size, value in measured(grid, WAYS[way], RANKS[clusters], words):
                     yield Sample(f"{what} over {clusters}", size, way, value)
 
 
@@ -68,6 +70,36 @@ def _claims() -> Iterator[Claim]:
     )
 
 
+COMPONENTS = "through components"
+ELEMENTARY = ("barrier", "bcast", "gather", "allreduce")
+
+
+def by_components(setting: Setting) -> Iterator[Sample]:
+    """Measure collectives of six ranks on three sites, between ranks and through components."""
+    sizes, seconds = ((8,), "0.1") if setting.short else (SIZES, "0.2")
+    only = ",".join(
+        ["barrier:0", *(f"{one}:{size}" for one in ELEMENTARY[1:] for size in sizes)],
+    )
+    words = ["collectives", "--only", only, "--seconds", seconds]
+    ways = {OURS: WAYS[OURS], COMPONENTS: Ours(options=("--plans", "components"))}
+    with grid_of((1, 1, 1)) as grid:
+        for way in setting.order(tuple(ways)):
+            for what, size, value in measured(grid, ways[way], RANKS[3], words):
+                yield Sample(what, size, way, value)
+
+
+LATE = ROOT / "benchmarks" / "evaluate" / "programs" / "late.py"
+
+
+def late(setting: Setting) -> Iterator[Sample]:
+    """Measure broadcasts to another site one of whose ranks is late."""
+    words = ("5" if setting.short else "15",)
+    with grid_of((1, 1)) as grid:
+        said = output_of(grid, WAYS[OURS], {"c0": 1, "c1": 4}, LATE, words, timeout=TIMEOUT)
+        for one in told(said):
+            yield Sample("", one["size"], one["what"], median(one["seconds"]))
+
+
 PLANS = ("tuned", "tree", "flat", "chain", "binomial")
 
 
@@ -79,7 +111,7 @@ def tuned(setting: Setting) -> Iterator[Sample]:
             launch = WAYS.get(name, WAYS[OURS])
             if name in PLANS[1:]:
                 launch = Ours(options=("--plans", name))
-            for what, size, value in measured(grid, launch, ranks, _told(setting, ("bcast",))):
+            for what, size, value in measured(grid, launch, ranks, _words(setting, ("bcast",))):
                 yield Sample(what, size, name, value)
 
 
@@ -104,6 +136,37 @@ FIGURES = (
         ),
         by_rank, seconds=180,
         remark=f"By rank: `--plans '{RANKS_ONLY}'`.",
+    ),
+    Figure(
+        "through-components",
+        "Collectives of six ranks on three sites, tensioned and through the components",
+        ("004 6.5.2 (text)", "004 7.2.2 (text)"),
+        "in the basic configuration clustering components receive all data of a collective, merge "
+        "or reduce them, and send the result down; tensioning avoids that. Both are not compared.",
+        tuple(
+            Claim(f"{one}: tensioned ≤ 1.0 × through components", OURS, 1.0, COMPONENTS, (one,))
+            for one in ELEMENTARY
+        ),
+        by_components, seconds=240,
+        remark="Through components: `--plans components`. What goes between two front-ends passes "
+        "the launcher.",
+    ),
+    Figure(
+        "late-ranks", "Broadcasts to four ranks of another site, one of which is 50 ms late",
+        ("003 5",),
+        "trees are re-ordered: a rank that is not ready gets its data later, and others in its "
+        "place pass them on; no figure is measured.",
+        (
+            Claim("a late leaf delays others ≤ 1.2 × none", "a leaf is late", 1.2,
+                  "nobody is late"),
+            Claim("a late gateway delays others ≤ 1.2 × none", "the gateway is late", 1.2,
+                  "nobody is late"),
+            Claim("if all tell first that they are ready: ≤ 1.2 × without",
+                  "readiness is told first", 1.2, "nobody is late"),
+        ),
+        late, seconds=90,
+        remark="The time until the others have the data. Trees are not re-ordered here: between "
+        "sites, telling who is ready costs what the last row says.",
     ),
     Figure(
         "tuned-broadcast", "Broadcasts tuned and untuned, four sites of two ranks",

@@ -81,6 +81,28 @@ def reliability(_setting: Setting) -> Iterator[Sample]:
                     yield Sample(case, members, "failures in all trials", TRIALS * high)
 
 
+TIMES, APART, MESSAGES, WRONG = "{}", "{}, apart", "{}, messages", "{}, wrong suspicions"
+
+
+def gossip(setting: Setting) -> Iterator[Sample]:
+    """Simulate groups whose heartbeats go in turn, and such in which they go to random members."""
+    usual = Case(DetectorProtocol.DBRR, 0, 60.0, deaths=2, seed=setting.turn + 1)
+    ways = {
+        "DBRR": usual,
+        "BRR": replace(usual, protocol=DetectorProtocol.BRR),
+        "random": replace(usual, protocol=DetectorProtocol.RANDOM),
+        "random as DBRR": replace(usual, at_random=True),
+        "random as BRR": replace(usual, protocol=DetectorProtocol.BRR, at_random=True),
+    }
+    for members in (16,) if setting.short else (16, 64, 256):
+        for way, case in ways.items():
+            found = Run(replace(case, members=members)).found()
+            yield Sample("", members, TIMES.format(way), found.mean)
+            yield Sample("", members, APART.format(way), found.last - found.first)
+            yield Sample("", members, MESSAGES.format(way), found.messages)
+            yield Sample("", members, WRONG.format(way), found.suspicions)
+
+
 def detection(setting: Setting) -> Iterator[Sample]:
     """Simulate groups in which members die; yield from a death to its verdict."""
     for members in (16, 32) if setting.short else (16, 32, 64, 128, 256):
@@ -145,5 +167,29 @@ FIGURES = (
         detection, across="members", unit="s", factor=1, seconds=120, needs_grid=False,
         drawn=("observed", "T_cleanup + 1 s"),
         remark="The detector's own code, simulated; each repetition has another seed.",
+    ),
+    Figure(
+        "random-gossip", "From a death to its verdict: heartbeats in turn and to random members",
+        ("000 4.6 (text)", "001 5.1 (text)"),
+        "random gossip spreads the load as evenly, but its time to a verdict is not determined, "
+        "and a member may be suspected that lives, unless T_cleanup is longer; not measured.",
+        (
+            Claim("the time to a verdict: DBRR ≤ 1.0 × random", "DBRR", 1.0, "random"),
+            Claim("between first and last verdict: DBRR ≤ 1.0 × random",
+                  APART.format("DBRR"), 1.0, APART.format("random")),
+            Claim("messages: DBRR ≤ 1.05 × random",
+                  MESSAGES.format("DBRR"), 1.05, MESSAGES.format("random")),
+            Claim("nobody is suspected wrongly: DBRR", WRONG.format("DBRR"), 0.0),
+            Claim("nobody is suspected wrongly: random", WRONG.format("random"), 0.0),
+            Claim("nobody is suspected wrongly: random, with the T_cleanup of DBRR",
+                  WRONG.format("random as DBRR"), 0.0),
+            Claim("nobody is suspected wrongly: random, with the T_cleanup of BRR",
+                  WRONG.format("random as BRR"), 0.0),
+        ),
+        gossip, across="members", unit="s", factor=1, seconds=120, needs_grid=False,
+        drawn=("DBRR", "BRR", "random"),
+        remark="The detector's own code, simulated, T_gossip = 0.5 s; each repetition has another "
+        "seed. T_cleanup of random gossip is that at which a heartbeat has not reached a member "
+        "with a chance of 10⁻⁹. In runs: `<failure-detector protocol=\"random\">`.",
     ),
 )  # fmt: skip

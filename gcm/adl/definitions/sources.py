@@ -26,15 +26,12 @@ class Loader(Protocol):
 
     def candidates(self, name: str, including: str) -> Sequence[Source]:
         """Return candidates for a definition named in the including file, the best first."""
-        ...
 
     def looked_at(self, name: str, including: str) -> Sequence[str]:
         """Return the files that would be the definition if they existed, the best first."""
-        ...
 
     def known(self, including: str) -> Iterable[str]:
         """Return names that can be found from there, for hints; need not be complete."""
-        ...
 
 
 class FileLoader:

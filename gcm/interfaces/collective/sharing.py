@@ -20,11 +20,9 @@ class Sharing(Protocol):
 
     def join(self, calls: Sequence[Call]) -> Call:
         """Return the arguments of the one call."""
-        ...
 
     def part(self, result: Any, calls: Sequence[Call]) -> Sequence[Any]:
         """Return the part of the result for each caller."""
-        ...
 
 
 class ListSharing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from runtime.cli.screens.recording import written_where_possible
 from runtime.cli.streams import own_file
@@ -15,51 +15,48 @@ from runtime.views.run_view import RunView
 from runtime.views.trace import Trace
 
 
-class ReportFile:
-    """Makes a report of the facts of a run and writes it; only its owner may read that."""
+class FoldedFile:
+    """Folds facts of a run, and writes what is made of them at its end; only its owner may read it.
+
+    `take` gets each fact, `contents` returns what is written.
+    """
 
     pause = 0.2
     refresh_interval = None
 
-    def __init__(self, path: str) -> None:
+    def __init__(
+        self, path: str, take: Callable[[Fact], None], contents: Callable[[], Iterable[bytes]]
+    ) -> None:
         """Make the file, or empty it; raises `OutputFailed`."""
-        self._view = RunView()
+        self._take, self._contents = take, contents
         with written_where_possible(path):
             self._file = own_file(path)
 
     def show(self, facts: Sequence[Fact]) -> None:
         """Take note of facts."""
         for fact in facts:
-            self._view.take(fact)
+            self._take(fact)
 
     def close(self) -> None:
-        """Write the report."""
+        """Write the file."""
         with self._file:
-            page = page_of(self._view.document(), self._view.output())
-            self._file.write(page.encode(errors="replace"))
+            self._file.writelines(self._contents())
 
 
-class TraceFile:
-    """Makes a trace of the facts of a run and writes it; only its owner may read that."""
+def report_file(path: str) -> FoldedFile:
+    """Return the file of a page about a run; raises `OutputFailed`."""
+    view = RunView()
 
-    pause = 0.2
-    refresh_interval = None
+    def page() -> list[bytes]:
+        return [page_of(view.document(), view.output()).encode(errors="replace")]
 
-    def __init__(self, path: str) -> None:
-        """Make the file, or empty it; raises `OutputFailed`."""
-        self._trace = Trace()
-        with written_where_possible(path):
-            self._file = own_file(path)
+    return FoldedFile(path, view.take, page)
 
-    def show(self, facts: Sequence[Fact]) -> None:
-        """Take note of facts."""
-        for fact in facts:
-            self._trace.take(fact)
 
-    def close(self) -> None:
-        """Write the trace."""
-        with self._file:
-            self._file.writelines(self._trace.lines())
+def trace_file(path: str) -> FoldedFile:
+    """Return the file of a trace of a run; raises `OutputFailed`."""
+    trace = Trace()
+    return FoldedFile(path, trace.take, trace.lines)
 
 
 class LivingPage:

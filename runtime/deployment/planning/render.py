@@ -39,12 +39,7 @@ def plan_as_dict(plan: DeploymentPlan) -> dict[str, object]:
         "ranks": plan.grid.size,
         "depth": plan.depth,
         "variables": [
-            {
-                "name": one.name,
-                "value": one.value,
-                "origin": str(one.origin),
-                "source": one.source,
-            }
+            {"name": one.name, "value": one.value, "origin": str(one.origin), "source": one.source}
             for one in deployment.variables
         ],
         "sites": [
@@ -56,12 +51,7 @@ def plan_as_dict(plan: DeploymentPlan) -> dict[str, object]:
             for number, site in enumerate(deployment.sites)
         ],
         "named_classes": [
-            {
-                "role": one.role,
-                "class": one.name,
-                "between": one.between,
-                "scope": list(one.scope),
-            }
+            {"role": one.role, "class": one.name, "between": one.between, "scope": list(one.scope)}
             for one in deployment.named_classes
         ],
         "plans": deployment.plans,
@@ -116,14 +106,9 @@ def _summary(plan: DeploymentPlan) -> list[str]:
     deployment = plan.deployment
     clusters = list(deployment.clusters())
     nodes = sum(len(cluster.nodes) for cluster in clusters)
-    counts = ", ".join(
-        _count(number, what)
-        for number, what in (
-            (len(deployment.sites), "site"),
-            (len(clusters), "cluster"),
-            (nodes, "node"),
-            (plan.grid.size, "rank"),
-        )
+    counts = (
+        f"{_count(len(deployment.sites), 'site')}, {_count(len(clusters), 'cluster')}, "
+        f"{_count(nodes, 'node')}, {_count(plan.grid.size, 'rank')}"
     )
     lines = [f"deployment {deployment.name}: {counts}", f"starts in {plan.depth} waves"]
     queued = [one for one in clusters if one.batch is not None and not one.batch.job]

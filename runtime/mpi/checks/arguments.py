@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 from runtime.checks.reports import NO_ROOT, OBJECT
 from runtime.collectives.operations import ROWS
-from runtime.mpi.collectives.reductions import Average
+from runtime.mpi.collectives.reductions import Average, element_type, operation_of
 from runtime.mpi.values.specs import Spec, read, read_vector
 
 _NAMES = {
@@ -30,16 +30,6 @@ _TWO = ("sendbuf", "recvbuf")
 _ROOTED = {name for name, names in _NAMES.items() if "root" in names}
 _REDUCTIONS = {name for name, names in _NAMES.items() if "op" in names}
 
-_KINDS = {"f": "float", "c": "complex", "i": "int", "u": "uint"}
-
-_OPERATIONS = {
-    getattr(MPI, name).handle: name
-    for name in (
-        *("SUM", "PROD", "MAX", "MIN", "LAND", "BAND", "LOR", "BOR", "LXOR", "BXOR"),
-        *("MAXLOC", "MINLOC", "REPLACE", "NO_OP"),
-    )
-}
-
 Data = tuple[str, int | None]
 """The type of elements, "" if it fits all others, and the bytes; None if they are not known."""
 
@@ -54,7 +44,7 @@ def collective(
 
     What is not understood is left out: the call itself will refuse it.
     """
-    given = {**dict(zip(_NAMES.get(operation, _TWO), args, strict=False)), **options}
+    given = _given(operation, args, options)
     root = given.get("root", 0) if operation in _ROOTED else NO_ROOT
     root = root if isinstance(root, int) else NO_ROOT
     reduction = _reduction(given.get("op", MPI.SUM)) if operation in _REDUCTIONS else ""
@@ -63,6 +53,20 @@ def collective(
     except Exception:  # whatever is wrong with it, the call will say
         kind, nbytes = UNKNOWN
     return root, kind, nbytes, reduction
+
+
+def contribution(operation: str, args: Sequence[Any], options: Mapping[str, Any], rank: int) -> Any:
+    """Return the buffer that a call only reads, as the program gives it; None if there is none."""
+    given = _given(operation, args, options)
+    is_vector = operation.endswith(("v", "w"))
+    is_elsewhere = operation in {"Bcast", "Scatter"} and given.get("root", 0) != rank
+    if operation[0].islower() or is_vector or is_elsewhere:
+        return None
+    return given.get("buf" if operation == "Bcast" else "sendbuf")
+
+
+def _given(operation: str, args: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    return {**dict(zip(_NAMES.get(operation, _TWO), args, strict=False)), **options}
 
 
 def _data_of(operation: str, given: Mapping[str, Any], is_root: bool, size: int) -> Data:
@@ -121,15 +125,7 @@ def kind_of(datatype: MPI.Datatype) -> str:
     >>> kind_of(MPI.DOUBLE), kind_of(MPI.INT64_T) == kind_of(MPI.LONG), kind_of(MPI.BYTE)
     ('float64', True, '')
     """
-    if datatype.is_predefined:
-        if (handle := datatype.handle) not in _known:
-            kind, size = _KINDS.get(datatype.typestr[:1], ""), datatype.size
-            _known[handle] = f"{kind}{8 * size}" if kind and size > 1 else ""
-        return _known[handle]
-    return _kind_of_parts(datatype)
-
-
-_known: dict[int, str] = {}
+    return element_type(datatype.handle) if datatype.is_predefined else _kind_of_parts(datatype)
 
 
 def _kind_of_parts(datatype: MPI.Datatype) -> str:
@@ -145,7 +141,7 @@ def _kind_of_parts(datatype: MPI.Datatype) -> str:
 
 def _reduction(op: Any) -> str:
     if isinstance(op, MPI.Op):
-        return "AVG" if isinstance(op, Average) else _OPERATIONS.get(op.handle, "")
+        return "AVG" if isinstance(op, Average) else operation_of(op)
     code = getattr(op, "__code__", None)
     if code is None:
         return str(getattr(op, "__name__", ""))

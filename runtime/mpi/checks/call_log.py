@@ -10,7 +10,7 @@ import _thread
 import sys
 import time
 from array import array
-from collections import deque
+from collections import Counter
 from functools import cache
 from hashlib import blake2b
 from types import CodeType, FrameType
@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.checks.reports import NO_ROOT, NUMBERS, SYNCHRONOUS, CheckedCall
+from runtime.checks.reports import ANY_SOURCE, NO_ROOT, NUMBERS, SYNCHRONOUS, CheckedCall
 from runtime.home import HOME, OWN_FRAMES
 from runtime.lazy_import import logger
+from runtime.mpi.checks.records import CheckedReceive, Choice, KnownComm, WaitingMessage
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.progress.predefined import predefined
 
@@ -38,38 +39,6 @@ _OWN = (f"{HOME}/runtime/", *OWN_FRAMES, "<frozen", f"{sys.base_prefix}/lib/")
 _log = logger(__name__)
 
 
-class CheckedReceive:
-    """A receive, whose sender and tag are known when it is complete; None until then."""
-
-    __slots__ = ("comm", "is_over", "number", "source", "tag")
-
-    def __init__(self, comm: KnownComm, source: Any, tag: Any, number: int) -> None:
-        self.comm, self.source, self.tag, self.number = comm, source, tag, number
-        self.is_over = False
-
-
-class KnownComm:
-    """A communicator: what all members know it by, and how many collectives were made on it.
-
-    `posted` are receives in their order. Threads that share it post in no order, so of messages
-    that a second one sends or receives nothing more is told.
-    """
-
-    __slots__ = (
-        *("is_inter", "is_shared", "key", "members", "number", "peers", "posted", "rank", "rows"),
-        *("size", "thread", "turn"),
-    )
-
-    def __init__(self, number: int, key: str, members: list[str], peers: list[str]) -> None:
-        self.number, self.key, self.members, self.peers = number, key, members, peers
-        self.is_inter = self.is_shared = False
-        self.thread = 0
-        self.posted: deque[CheckedReceive] = deque()
-        self.rank = self.size = 0
-        self.turn = 0
-        self.rows = array(NUMBERS)
-
-
 class CallLog:
     """The calls of this rank since its last report. Threads may share it."""
 
@@ -84,12 +53,14 @@ class CallLog:
         self._counted: set[int] = set()
         self._sent: Streams = {}
         self._received: Streams = {}
+        self._taken: Counter[Stream] = Counter()
+        self._chosen: set[tuple[int, WaitingMessage]] = set()
         self._owned: dict[tuple[str, int], tuple[str, str]] = {}
         self.notes: dict[int, Any] = {}
         """What is known of requests that are not complete."""
         self._numbers = 0
         self._pending = 0
-        self._new: dict[str, Any] = {"communicators": {}, "calls": {}, "faults": []}
+        self._new = _nothing_new()
         self._rows: set[KnownComm] = set()
 
     def start(self) -> None:
@@ -208,9 +179,10 @@ class CallLog:
 
     # --- messages -------------------------------------------------------------------------------
 
-    def message(self, name: str, data: tuple[str, int | None]) -> int:
-        """Return the number of a call that sends or receives."""
-        return self.call(name, "", NO_ROOT, *data, "")
+    def message(self, name: str, data: tuple[str, int | None], source: Any = None) -> int:
+        """Return the number of a call that sends, or receives from a source."""
+        is_any = source == MPI.ANY_SOURCE
+        return self.call(name, "", ANY_SOURCE if is_any else NO_ROOT, *data, "")
 
     def sent(self, comm: KnownComm | None, dest: Any, tag: Any, number: int) -> None:
         """Keep that a message was sent."""
@@ -218,12 +190,12 @@ class CallLog:
             self._count(self._sent, (comm, dest, tag), number)
 
     def posted(
-        self, comm: KnownComm | None, source: Any, tag: Any, number: int
+        self, comm: KnownComm | None, source: Any, tag: Any, number: int, choice: Choice = ()
     ) -> CheckedReceive | None:
         """Keep that a message is going to be received."""
         if comm is None or source == MPI.PROC_NULL or not self._is_ordered(comm):
             return None
-        made = CheckedReceive(comm, source, tag, number)
+        made = CheckedReceive(comm, source, tag, number, choice)
         with self._lock:
             comm.posted.append(made)
         return made
@@ -244,7 +216,19 @@ class CallLog:
             while comm.posted and comm.posted[0].is_over:
                 one = comm.posted.popleft()
                 if one.source is not None:
+                    self._choose(one)
+                    self._taken[comm, one.source, one.tag] += 1
                     self._count(self._received, (comm, one.source, one.tag), one.number)
+
+    def _choose(self, posted: CheckedReceive) -> None:
+        """Keep which messages a receive might have taken, once of those that are alike."""
+        new = {(posted.number, one) for one in posted.choice} - self._chosen
+        if new:
+            self._chosen |= new
+            comm = posted.comm
+            rows = [[one.source, one.tag, self._taken[comm, one.source, one.tag]]
+                    for one in posted.choice]  # fmt: skip
+            self._new["choices"].append([comm.number, posted.number, rows])
 
     def _is_ordered(self, comm: KnownComm) -> bool:
         thread = _thread.get_ident()
@@ -252,7 +236,7 @@ class CallLog:
         comm.is_shared = comm.is_shared or comm.thread != thread
         return not comm.is_shared
 
-    def _count(self, streams: Streams, stream: tuple[KnownComm, int, int], number: int) -> None:
+    def _count(self, streams: Streams, stream: Stream, number: int) -> None:
         with self._lock:
             rows = streams.setdefault(stream, [])
             if rows and rows[-1][0] == number:
@@ -297,7 +281,7 @@ class CallLog:
             has_news = self._pending or self._new["calls"] or self._new["faults"]
             if not has_news and code is None:
                 return
-            told, self._new = self._new, {"communicators": {}, "calls": {}, "faults": []}
+            told, self._new = self._new, _nothing_new()
             told["collectives"] = [[one.number, one.rows.tobytes()] for one in self._rows]
             for one in self._rows:
                 one.rows = array(NUMBERS)
@@ -310,8 +294,15 @@ class CallLog:
             self._wrapper.appeals.checked(self._wrapper.member, told)
 
 
-Streams = dict[tuple[KnownComm, int, int], list[list[int]]]
-"""Calls by communicator, peer and tag: each with how often it came in a row."""
+Stream = tuple[KnownComm, int, int]
+"""Communicator, peer and tag of messages."""
+
+Streams = dict[Stream, list[list[int]]]
+"""Calls by their messages: each with how often it came in a row."""
+
+
+def _nothing_new() -> dict[str, Any]:
+    return {"communicators": {}, "calls": {}, "choices": [], "faults": []}
 
 
 def _is_rank(rank: Any, comm: KnownComm) -> bool:

@@ -1,12 +1,12 @@
 """Detects mismatched collectives of a communicator.
 
 All members count their calls, including those that they refuse. Every message has the number and
-the kind of its collective, and the size where all members have to give as much data. So nothing
-more has to be sent while all is well and nobody waits for long. A member that refuses a call tells
-the others, which would wait for it, and makes no other call before it knows that they have refused
-it too: native MPI would match what it sends with the call that it did not make. A member that
-detects a mismatch tells the others, too. A member that learns of a loss tells its cluster: native
-MPI does not, and members that talk to no other cluster would learn late.
+the kind of its collective, and where all members have to give as much data the size, and what it
+is reduced by. So nothing more has to be sent while all is well and nobody waits for long. A member
+that refuses a call tells the others, which would wait for it, and makes no other call before it
+knows that they have refused it too: native MPI would match what it sends with the call that it did
+not make. A member that detects a mismatch tells the others, too. A member that learns of a loss
+tells its cluster: native MPI does not, and members that talk to no other cluster would learn late.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from runtime.collectives.choice import PLANS, USUAL, kind_of
 from runtime.collectives.operations import ROWS
+from runtime.mpi.collectives.reductions import REDUCTIONS
 from runtime.mpi.errors import OutOfStep, ProcessGone
 from runtime.mpi.progress.collective_mailbox import BRIEF, SIZED, TAGS
 from runtime.topology import member_in_words
@@ -37,14 +38,20 @@ KINDS = (
 unusual plan is a kind of its own, so that ranks with different plans notice.
 """
 
+_REDUCTIONS = ("Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan")
+
 _PLAN = re.compile(r" by [\w-]+")
-_SIZE = re.compile(r" with \d+ bytes| \(little data\)")
+_SIZE = re.compile(r" with (over )?\d+ bytes| \(little data\)")
 
 _NUMBER_OF = {name: number for number, name in enumerate(KINDS)}
 _KIND_BITS = 6
 _TURNS = TAGS >> _KIND_BITS
 _MANY_TURNS = 1 << 20
 _MOST_SIZE = (1 << 31) - 2
+_REDUCED = 1 << 23
+"""Sizes of reductions are told as lower numbers than this; beside them the operation is."""
+_EXACT = _REDUCED // 2
+"""Lower sizes are told as they are."""
 
 _REFUSED, _BROKEN, _LOST, _WAITS = -2, -3, -4, -5
 """Tags of notices: the sender refuses a call that others may refuse too; calls are mismatched; a
@@ -308,15 +315,20 @@ class MismatchDetector:
 
 
 @lru_cache(_NAMED)
-def call_of(kind: str, root: int | None, size: int | None, *, is_little: bool = False) -> str:
+def call_of(
+    kind: str, root: int | None, size: int | None, reduction: int | None = None,
+    *, is_little: bool = False,
+) -> str:  # fmt: skip
     """Return the name of a call; calls with equal names match. Little data has another name.
 
     >>> call_of("Barrier", None, None), call_of("Bcast", 3, 8, is_little=True)
     ('Barrier', 'Bcast of rank 3 with 8 bytes (little data)')
-    >>> call_of("gather", 3, None)
-    'gather of rank 3'
+    >>> call_of("gather", 3, None), call_of("Reduce", 3, 8, REDUCTIONS.index("MAX float64"))
+    ('gather of rank 3', 'Reduce of rank 3 (MAX float64) with 8 bytes')
     """
     said = kind if root is None else f"{kind} of rank {root}"
+    if reduction:
+        said = f"{said} ({REDUCTIONS[reduction]})"
     if size is not None:
         said = f"{said} with {size} bytes"
     return f"{said} (little data)" if is_little else said
@@ -342,13 +354,20 @@ def brief_tag_of(kind: str, turn: int) -> int:
     return BRIEF + ((turn % _MANY_TURNS) << _KIND_BITS | _NUMBER_OF.get(kind, 0))
 
 
-def sized(tag: int, size: int | None) -> int:
+def sized(tag: int, size: int | None, reduction: int | None = None) -> int:
     """Return the tag of a call's messages between clusters, which tells the size of the data.
+
+    In a `reduction` the tag tells its number as well.
 
     >>> sized(65, None), sized(65, 8) == 9 * SIZED + 65
     (65, True)
     """
-    return tag if size is None else (min(size, _MOST_SIZE) + 1) * SIZED + tag
+    if size is None:
+        return tag
+    if reduction is not None:
+        size = size if size < _EXACT else _EXACT + size % (_EXACT - 1)
+        size += reduction * _REDUCED
+    return (min(size, _MOST_SIZE) + 1) * SIZED + tag
 
 
 def tags_inside(tag: int) -> tuple[int, int, int]:
@@ -389,6 +408,18 @@ def _differently(one: str, other: str) -> str:
 
 
 def _shown(tag: int, turn: int) -> str:
-    size = tag // SIZED - 1
-    kind = KINDS[tag & ((1 << _KIND_BITS) - 1)]
-    return f"{call_of(kind, None, None if size < 0 else size)} (call {turn})"
+    """Return the name of the call of a tag.
+
+    >>> _shown(sized(tag_of("Scan", 1), 8, REDUCTIONS.index("SUM int32")), 1)
+    'Scan (SUM int32) with 8 bytes (call 1)'
+    >>> _shown(sized(tag_of("Scan", 1), 1 << 40, 0), 1)
+    'Scan with over 4194303 bytes (call 1)'
+    """
+    kind, size, reduction = KINDS[tag & ((1 << _KIND_BITS) - 1)], tag // SIZED - 1, 0
+    if size >= 0 and _kind_in(kind) in _REDUCTIONS:
+        reduction, size = divmod(size, _REDUCED)
+        if size >= _EXACT:
+            return (
+                f"{call_of(kind, None, None, reduction)} with over {_EXACT - 1} bytes (call {turn})"
+            )
+    return f"{call_of(kind, None, None if size < 0 else size, reduction)} (call {turn})"

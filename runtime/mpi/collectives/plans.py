@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
@@ -27,6 +27,7 @@ from runtime.collectives.brief import (
 from runtime.collectives.broadcast import bcast as bcast_data
 from runtime.collectives.choice import (
     BUTTERFLY,
+    COMPONENTS,
     FOUR_ARY,
     PLANS,
     ROTATION,
@@ -34,6 +35,9 @@ from runtime.collectives.choice import (
     Choice,
     kind_of,
 )
+from runtime.collectives.components import JOIN, through
+from runtime.collectives.components import barrier as meet_by_components
+from runtime.collectives.components import gather as gather_by_components
 from runtime.collectives.exchanging import alltoall as alltoall_blocks
 from runtime.collectives.gathering import gather as gather_blocks
 from runtime.collectives.gathering import scatter as scatter_blocks
@@ -63,6 +67,7 @@ from runtime.mpi.values.specs import EMPTY, Spec, read_vector_w
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
     from runtime.collectives.brief import MemberTree, Say
+    from runtime.collectives.layout import Layout
     from runtime.collectives.port import Data, Steps
     from runtime.mpi.collectives.port import NativePort
 
@@ -78,7 +83,11 @@ def barrier(call: CollectiveCall) -> CollectivePlan[None]:
     return CollectivePlan(kind_of("Barrier", way), lambda port: algorithm(layout, port))
 
 
-_BARRIERS = {FOUR_ARY: four_ary_barrier, BUTTERFLY: butterfly_barrier}
+_BARRIERS: dict[str, Callable[[Layout, NativePort], Steps[None]]] = {
+    FOUR_ARY: four_ary_barrier,
+    BUTTERFLY: butterfly_barrier,
+    COMPONENTS: meet_by_components,
+}
 
 
 def root_there(root: int) -> int | None:
@@ -103,6 +112,12 @@ def bcast(call: CollectiveCall, buf: Any, root: int = 0) -> CollectivePlan[None]
         data = memoryview(bytearray(spec.nbytes)) if view is None else view
         if call.is_inter:
             yield from bcast_between(call.state.sides, port, data, root_there(root))
+        elif way.plan == COMPONENTS:
+            found = yield from through(port, JOIN, data if sending else b"")
+            if len(found) != len(data):
+                raise MPI.Exception(MPI.ERR_TRUNCATE)
+            if not sending:
+                data[:] = found
         else:
             yield from bcast_data(call.layout, port, data, root, way.segment, plan=way.plan)
         if view is None:
@@ -160,7 +175,11 @@ def gather(
             size = None if vector or mine is None else len(mine)
             own = mine if mine is None or into is None else fitted(mine, into.sizes[root])
             layout = call.layout_of(way)
-            fits = yield from gather_blocks(layout, port, own, into, root, size=size)
+            fits = yield from (
+                gather_by_components(layout, port, own, into, root)
+                if way == COMPONENTS
+                else gather_blocks(layout, port, own, into, root, size=size)
+            )
             if not fits or (mine and own and len(mine) > len(own)):
                 raise MPI.Exception(MPI.ERR_TRUNCATE)
         if landing is not None:
@@ -282,7 +301,10 @@ def allgather(
         if mine is None and landing.parts is not None:
             mine = parts[call.rank].pack()
         own = None if mine is None else fitted(mine, landing.blocks.sizes[call.rank])
-        if way.plan == ROTATION:
+        if way.plan == COMPONENTS:
+            block = landing.blocks[call.rank] if own is None else own
+            _fill(landing.blocks, (yield from through(port, JOIN, block)))
+        elif way.plan == ROTATION:
             yield from rotation_allgather(call.layout, port, own, landing.blocks)
         else:
             yield from allgather_blocks(call.layout, port, own, landing.blocks, way.segment)
@@ -360,6 +382,13 @@ def way_of(
     if name not in PLANS or size is None:
         return Choice("")
     return call.chosen(name, size, may_be_short=may_be_short)
+
+
+def _fill(blocks: Blocks, joined: memoryview) -> None:
+    """Distribute what components have joined."""
+    if len(joined) != blocks.total:
+        raise MPI.Exception(MPI.ERR_TRUNCATE)
+    blocks.fill(joined)
 
 
 def _by_rank(blocks: Blocks, ranks: tuple[int, ...]) -> list[tuple[int, memoryview]]:

@@ -57,7 +57,7 @@ class NativePort:
     ) -> None:
         self._members, self._engine, self._inner = members, members.engine, members.inner
         self._tag, self._reduction, self._near = tag, reduction, near
-        self.far_tag = sized(tag, size)
+        self.far_tag = sized(tag, size, None if reduction is None else reduction.number)
         """The tag of messages to other clusters."""
         self.rank = members.rank
         self._told = memoryview(struct.pack("<q", self.far_tag))
@@ -106,6 +106,14 @@ class NativePort:
     def expect(self, rank: int) -> Operation:
         """Receive a message of unknown size from any member."""
         return self._receive(rank, None)
+
+    def contribute(self, rule: str, data: Data, root: int) -> Operation:
+        """Give data to the component of this cluster; the result is for the root, or for all."""
+        components, members = self._engine.components, self._members
+        assert components is not None
+        names = [self._engine.process_of(index) for index in members.group]
+        how = rule, names[root] if root >= 0 else ""
+        return components.begin(f"{members.context.hex()}:{self._tag}", how, names, data)
 
     def tell(self, position: int, *, wakes: bool = False) -> Operation:
         """Tell a member of this cluster the tag of this call."""

@@ -16,7 +16,16 @@ from runtime.collectives.between import (
 )
 from runtime.collectives.blocks import Blocks
 from runtime.collectives.brief import collected, combined, converged
-from runtime.collectives.choice import BINOMIAL, BUTTERFLY, FLAT, SHORT, SPREAD, kind_of
+from runtime.collectives.choice import (
+    BINOMIAL,
+    BUTTERFLY,
+    COMPONENTS,
+    FLAT,
+    SHORT,
+    SPREAD,
+    kind_of,
+)
+from runtime.collectives.components import folding, through
 from runtime.collectives.ranks_only import binomial_reduce, butterfly_allreduce
 from runtime.collectives.reducing import allreduce as allreduce_data
 from runtime.collectives.reducing import reduce as reduce_data
@@ -78,6 +87,13 @@ class Work:
         """Return the number of bytes to reduce."""
         return spec.count * self.width
 
+    @property
+    def rule(self) -> str:
+        """How the components of the machine reduce it; nothing if they cannot."""
+        if self.averaging is not None or not self.reduction.is_predefined:
+            return ""
+        return _rule(self.reduction)
+
     def may_be_short(self, call: CollectiveCall, name: str) -> bool:
         """Return whether the brief algorithm can be used for little data; alike at all members."""
         return (
@@ -85,6 +101,18 @@ class Work:
             and self.averaging is None
             and (name in ("Scan", "Exscan") or not self.keeps_order(call))
         )
+
+
+_FOLDS = {MPI.SUM.handle: "sum", MPI.PROD.handle: "prod", MPI.MAX.handle: "max",
+          MPI.MIN.handle: "min"}  # fmt: skip
+
+
+@cache
+def _rule(reduction: ElementReduction) -> str:
+    try:
+        return folding(_FOLDS.get(reduction.op.handle, ""), reduction.datatype.tocode())
+    except ValueError:
+        return ""  # of pairs of a value and an index
 
 
 def work_on(call: CollectiveCall, op: MPI.Op, spec: Spec) -> Work:
@@ -161,18 +189,24 @@ def reduce(
         if call.is_inter:
             sides = call.state.sides
             result = yield from reduce_between(sides, port, mine, work.reduction.merge, there)
+        elif way.plan == COMPONENTS and work.rule:
+            result = yield from through(port, work.rule, mine, root)
         elif work.keeps_order(call) and way.plan not in (FLAT, BINOMIAL):
-            merge = work.reduction.merge
-            result = yield from reduce_ordered(call.layout, port, mine, merge, root)
+            result = yield from reduce_ordered(call.layout, port, mine, work.reduction.merge, root)
         else:
             if received is not None:
                 result = mine if sent is received else work.room(received)
             if way.plan == BINOMIAL:
                 yield from binomial_reduce(call.layout, port, mine, result, root)
             else:
-                grain, layout, segment = work.width, call.layout_of(way.plan), way.segment
                 yield from reduce_data(
-                    layout, port, mine, result, root, grain=grain, segment=segment
+                    call.layout_of(way.plan),
+                    port,
+                    mine,
+                    result,
+                    root,
+                    grain=work.width,
+                    segment=way.segment,
                 )
         if received is not None:
             work.give(received, memoryview(result), call.size)
@@ -211,6 +245,8 @@ def allreduce(
         if call.is_inter:
             sides = call.state.sides
             result = yield from allreduce_between(sides, port, mine, work.reduction.merge)
+        elif way.plan == COMPONENTS and work.rule:
+            result = yield from through(port, work.rule, mine)
         elif work.keeps_order(call) and way.plan not in (FLAT, BUTTERFLY):
             merge = work.reduction.merge
             result = yield from allreduce_ordered(call.layout, port, mine, merge)

@@ -20,6 +20,38 @@ else:
 
 Operator: TypeAlias = "Callable[[Any, Any], Any]"
 
+_OPERATIONS = {
+    getattr(MPI, name).handle: name
+    for name in (
+        *("SUM", "PROD", "MAX", "MIN", "LAND", "BAND", "LOR", "BOR", "LXOR", "BXOR"),
+        *("MAXLOC", "MINLOC", "REPLACE", "NO_OP"),
+    )
+}
+_KINDS = {"f": "float", "c": "complex", "i": "int", "u": "uint"}
+_TYPES = ("", *(f"{kind}{bits}" for kind in _KINDS.values() for bits in (16, 32, 64, 128)))
+
+REDUCTIONS = ("", *(f"{op} {kind}".strip() for op in _OPERATIONS.values() for kind in _TYPES))
+"""The operations of MPI on its types, by number: alike in each MPI, unlike the handles."""
+
+
+def operation_of(op: MPI.Op) -> str:
+    """Return the name of an operation of MPI; "" for others."""
+    return _OPERATIONS.get(op.handle, "")
+
+
+@cache
+def element_type(handle: int) -> str:
+    """Return the type of the elements of a datatype of MPI; "" for bytes and for pairs.
+
+    >>> element_type(MPI.DOUBLE.handle), element_type(MPI.INT64_T.handle)
+    ('float64', 'int64')
+    >>> element_type(MPI.BYTE.handle), element_type(MPI.DOUBLE_INT.handle)
+    ('', '')
+    """
+    datatype = MPI.Datatype.fromhandle(handle)
+    kind = f"{_KINDS.get(datatype.typestr[:1], '-')}{8 * datatype.size}"
+    return kind if kind in _TYPES else ""
+
 
 class Average(MPI.Op):
     """The arithmetic mean of the values of all members, or of those that a scan covers.
@@ -60,10 +92,10 @@ class ElementReduction:
     """An operation on contiguous elements of one datatype.
 
     `grain` are the bytes from one element to the next; it `is_predefined` if operation and datatype
-    are MPI's own.
+    are MPI's own, and has a `number` in `REDUCTIONS` then.
     """
 
-    __slots__ = ("commutative", "datatype", "grain", "is_predefined", "op")
+    __slots__ = ("commutative", "datatype", "grain", "is_predefined", "number", "op")
 
     def __init__(
         self,
@@ -75,6 +107,10 @@ class ElementReduction:
         is_predefined: bool = False,
     ) -> None:
         self.is_predefined = is_predefined
+        self.number = 0
+        if is_predefined:
+            name = f"{operation_of(op)} {element_type(datatype.handle)}"
+            self.number = REDUCTIONS.index(name.strip())
         self.op = op
         self.datatype = datatype
         self.grain = grain

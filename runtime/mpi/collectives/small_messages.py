@@ -101,12 +101,13 @@ class SmallMessageCall(Operation):
         talk_of: TalkOf,
         *,
         size: int | None,
+        reduction: int | None,
     ) -> None:
         super().__init__()
         self.guard, self.kind = guard, kind
         self._brief = brief
         self._turn = turn
-        self._tag = sized(brief_tag_of(kind, turn), size)
+        self._tag = sized(brief_tag_of(kind, turn), size, reduction)
         self._head = brief.engine.head_of(brief.members, self._tag)
         self._talk = talk_of(brief.tree, self._send)
         self._wanted: Sequence[int] | None = None  # expected next, once it has begun

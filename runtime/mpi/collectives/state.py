@@ -12,6 +12,7 @@ from mpi4py import MPI
 from runtime.collectives.between import Sides
 from runtime.collectives.blocks import SMALL
 from runtime.collectives.choice import (
+    COMPONENTS,
     FLAT,
     PLANS,
     SHORT,
@@ -20,6 +21,7 @@ from runtime.collectives.choice import (
     UsualPlans,
     size_class,
 )
+from runtime.collectives.components import MOST_BYTES
 from runtime.collectives.layout import Layout
 from runtime.collectives.operations import ROWS
 from runtime.mpi.collectives.equal_sizes import checked_by_leader, checked_by_members
@@ -70,6 +72,11 @@ class CollectivePlan(Generic[_T]):
     """Whether members only get what one has, which does not wait for them."""
     found: list[_T] | None = None
     """Where the brief algorithm puts its result; nothing where it turns out to be of no use."""
+
+    @property
+    def reduced_by(self) -> int | None:
+        """The number of its reduction; None if it reduces nothing."""
+        return None if self.reduction is None else self.reduction.number
 
 
 _Planner = TypeVar("_Planner", bound=Callable[..., CollectivePlan[Any]])
@@ -163,9 +170,24 @@ class Collecting:
         self._chosen.clear()
 
     def offered(self, operation: str, size: int) -> tuple[str, ...]:
-        """Return the plans that an operation can have for a size in bytes."""
-        has_short = self._is_little(operation, size) and self.brief is not None
-        return tuple(one for one in PLANS[operation] if one != SHORT or has_short)
+        """Return the plans between ranks that an operation can have for a size in bytes."""
+        return self._plans(operation, is_little=self._is_little(operation, size))
+
+    def _plans(self, operation: str, *, is_little: bool) -> tuple[str, ...]:
+        has_short = is_little and self.brief is not None
+        plans = (one for one in PLANS[operation] if one != COMPONENTS)
+        return tuple(one for one in plans if one != SHORT or has_short)
+
+    def _has_components(self, operation: str, size: int | None) -> bool:
+        """Return whether the components of the machine can carry an operation out."""
+        group = self.everybody.group
+        return (
+            COMPONENTS in PLANS[operation]
+            and self.engine.components is not None
+            and size is not None
+            and size * len(group) <= MOST_BYTES
+            and list(group) == sorted(group)
+        )
 
     def _is_little(self, operation: str, size: int | None) -> bool:
         if SHORT not in PLANS[operation]:
@@ -176,8 +198,9 @@ class Collecting:
         return of_all <= BUNDLED if operation in _JOINING else (size or 0) <= LITTLE
 
     def _choose(self, operation: str, size: int | None, is_little: bool) -> Choice:
-        has_short = is_little and self.brief is not None
-        plans = tuple(one for one in PLANS[operation] if one != SHORT or has_short)
+        plans = self._plans(operation, is_little=is_little)
+        if self._has_components(operation, size):
+            plans += (COMPONENTS,)
         sites = self.sites
         composition = self.engine.composition
         if composition is None or self._named is not None:
@@ -307,14 +330,17 @@ class Collecting:
     def _next_turn(self, plan: CollectivePlan[_T], *, is_little: bool) -> int:
         is_little = is_little and plan.name != "Barrier"
         return self.mismatches.next_turn(
-            call_of(plan.name, plan.root, plan.size, is_little=is_little)
+            call_of(plan.name, plan.root, plan.size, plan.reduced_by, is_little=is_little)
         )
 
     def _small_call(
         self, brief: SmallMessages, plan: CollectivePlan[Any], talk_of: TalkOf, turn: int
     ) -> SmallMessageCall:
         guard = self._guard_of(plan)
-        return SmallMessageCall(brief, guard, plan.name, turn, talk_of, size=plan.size)
+        size, reduction = plan.size, plan.reduced_by
+        return SmallMessageCall(
+            brief, guard, plan.name, turn, talk_of, size=size, reduction=reduction
+        )
 
     def begin(self, plan: CollectivePlan[Any]) -> Task:
         """Begin a collective that the program does not wait for at once."""

@@ -26,6 +26,7 @@ from runtime.mpi.progress.waiting import Waits
 if TYPE_CHECKING:
     from runtime.machine.composition import Composition
     from runtime.matching import Envelope
+    from runtime.mpi.progress.component_calls import ComponentCalls
     from runtime.mpi.progress.decision_points import DecisionPoints
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.newcomers import Newcomers
@@ -63,6 +64,8 @@ class Engine(Driver):
         """Wakes members of this cluster for which native MPI has something."""
         self.composition: Composition | None = None
         """The controllers and interceptors that the descriptor names for this rank, if any."""
+        self.components: ComponentCalls | None = None
+        """Collectives that the components of the machine carry out, where plans may say so."""
         self.waits = Waits(self)
         self.newcomers: Newcomers | None = None
         """Replacements of lost processes, where losses are survived."""

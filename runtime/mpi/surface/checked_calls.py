@@ -8,7 +8,6 @@ Where nobody checks, this module is not loaded, and calls are as they are.
 
 from __future__ import annotations
 
-import _thread
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,9 @@ from mpi4py import MPI
 
 from runtime.checks.reports import NO_ROOT
 from runtime.collectives.operations import ROWS
-from runtime.mpi.checks.arguments import collective
+from runtime.mpi.checks.arguments import collective, contribution
 from runtime.mpi.checks.call_log import CallLog, handle_of
+from runtime.mpi.checks.nesting import CallNesting
 from runtime.mpi.requests.requests import Prequest, Request
 from runtime.mpi.surface.checked_messages import SEVERAL, Messages, left_over
 from runtime.mpi.surface.communicator_classes import (
@@ -53,13 +53,7 @@ _BY_GROUP = {"Create_group": 1, "Create_intercomm": 3}
 Call = Callable[..., Any]
 
 
-class _Inside(_thread._local):
-    """Whether this thread is in a call already: what that calls is none of the program's."""
-
-    call = False
-
-
-_inside = _Inside()
+_nesting = CallNesting()
 _log: CallLog
 _messages: Messages
 _COMMUNICATOR = "a communicator"
@@ -69,7 +63,7 @@ def check(link: RankLink) -> None:
     """Check calls from now on."""
     global _log, _messages  # noqa: PLW0603 - a process is one rank
     _log = CallLog(link)
-    messages = _messages = Messages(_log, _inside)
+    messages = _messages = Messages(_log, _nesting)
     for cls in _COMMS:
         for name, operation in _operations():
             _put(cls, name, _collective, operation)
@@ -140,29 +134,27 @@ def _collective(call: Call, name: str, operation: str) -> Call:
     is_begun = name.endswith("_init") or name.lower() == f"i{operation.lower()}" or "Idup" in name
 
     def observed_call(self: Any, *args: Any, **options: Any) -> Any:
-        if _inside.call:
+        if _nesting.is_inside:
             return call(self, *args, **options)
-        _inside.call = True
         details: Any = (NO_ROOT, "", None, "")
-        try:
-            known = _log.known(self)
-            if known is not None:
-                if not known.is_inter:
-                    details = collective(operation, args, options, known.rank, known.size)
-                _log.collective(known, _log.call(name, operation, *details))
-            result = call(self, *args, **options)
-            if makes:
-                made = result[0] if isinstance(result, tuple) else result
-                _log.made(made, self, is_copy=is_copy)
-                _owned(made, name)
-        finally:
-            _inside.call = False
-        if is_begun:
-            number = _log.call(name, operation, *details)
-            if isinstance(result, tuple):
-                return result[0], _messages.begun(result[1], name, number, None, _nothing)
-            return _messages.begun(result, name, number, None, _nothing)
-        return result
+        known = _log.known(self)
+        if known is not None:
+            if not known.is_inter:
+                details = collective(operation, args, options, known.rank, known.size)
+            _log.collective(known, _log.call(name, operation, *details))
+        result = _nesting.observed_call(call, self, *args, **options)
+        if makes:
+            made = result[0] if isinstance(result, tuple) else result
+            _log.made(made, self, is_copy=is_copy)
+            _owned(made, name)
+        if not is_begun:
+            return result
+        number, sent = _log.call(name, operation, *details), None
+        if known is not None and not known.is_inter and operation in ROWS:
+            sent = contribution(operation, args, options, known.rank)
+        if isinstance(result, tuple):
+            return result[0], _messages.begun(result[1], name, number, _nothing)
+        return _messages.begun(result, name, number, _nothing, sent)
 
     return observed_call
 
@@ -171,23 +163,19 @@ def _by_group(call: Call, name: str) -> Call:
     place = _BY_GROUP[name]
 
     def observed_call(self: Any, *args: Any, **options: Any) -> Any:
-        if _inside.call:
+        if _nesting.is_inside:
             return call(self, *args, **options)
-        _inside.call = True
-        try:
-            result = call(self, *args, **options)
-            _log.made_by_group(result, args[place] if len(args) > place else options.get("tag", 0))
-            _owned(result, name)
-            return result
-        finally:
-            _inside.call = False
+        result = _nesting.observed_call(call, self, *args, **options)
+        _log.made_by_group(result, args[place] if len(args) > place else options.get("tag", 0))
+        _owned(result, name)
+        return result
 
     return observed_call
 
 
 def _free(call: Call, _name: str) -> Call:
     def observed_call(self: Any) -> Any:
-        handle = None if _inside.call or not self else handle_of(self)
+        handle = None if _nesting.is_inside or not self else handle_of(self)
         result = call(self)
         if handle is not None:
             _log.freed(handle)
@@ -239,12 +227,9 @@ def _made_handle(cls: type[Any], name: str) -> Any:
     is_of_class = hasattr(call, "__self__")
 
     def observed_call(self: Any, *args: Any, **options: Any) -> Any:
-        inside_before, _inside.call = _inside.call, True
-        try:
-            made = call(*args, **options) if is_of_class else call(self, *args, **options)
-        finally:
-            _inside.call = inside_before
-        if not inside_before:
+        given = args if is_of_class else (self, *args)
+        made = _nesting.observed_call(call, *given, **options)
+        if not _nesting.is_inside:
             _log.owns(kind, made.handle, name)
         return made
 

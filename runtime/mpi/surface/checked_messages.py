@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 
 from runtime.mpi.checks.arguments import PICKLED, UNKNOWN, buffer, spec_of
+from runtime.mpi.checks.choices import ReceiveChoices
 from runtime.mpi.requests.parts import completed_places, is_flagged
 from runtime.mpi.requests.requests import Prequest, Request
 
 if TYPE_CHECKING:
-    from runtime.mpi.checks.call_log import CallLog, CheckedReceive, KnownComm
+    from runtime.mpi.checks.call_log import CallLog
+    from runtime.mpi.checks.nesting import CallNesting
+    from runtime.mpi.checks.records import CheckedReceive
+    from runtime.mpi.values.specs import Spec
 
 SENDS = {
     **{one: one for one in ("Ssend", "Bsend", "Rsend", "Issend", "Ibsend", "Irsend")},
@@ -33,7 +37,8 @@ SENDS_INIT = {"Send_init": "Ssend_init"} | {
     one: one for one in ("Ssend_init", "Bsend_init", "Rsend_init")
 }
 RECEIVES = ("Recv", "recv", "Irecv", "irecv", "Recv_init")
-PROBES = ("Mprobe", "mprobe", "Improbe", "improbe")
+TAKEN_BY_PROBES = ("Mprobe", "mprobe", "Improbe", "improbe")
+PROBES = ("Probe", "probe", "Iprobe", "iprobe", *TAKEN_BY_PROBES)
 EXCHANGES = ("Sendrecv", "sendrecv", "Isendrecv")
 REPLACES = ("Sendrecv_replace", "Isendrecv_replace")
 
@@ -51,28 +56,40 @@ _EXCHANGE = ("send", "dest", "sendtag", "recvbuf", "source", "recvtag", "status"
 _REPLACE = ("buf", "dest", "sendtag", "source", "recvtag", "status")
 
 Call = Callable[..., Any]
+StartedCall = Callable[[], "CheckedReceive | None"]
+"""Keeps that a message is on its way, and returns its receive."""
 
 
 class Note:
     """What is kept with a request until it is complete."""
 
-    __slots__ = ("call", "is_persistent", "number", "receive", "spec", "started", "sum", "what")
+    __slots__ = ("_start", "call", "is_started", "name", "receive", "spec", "sum")
 
-    def __init__(self, what: str, call: str, number: int) -> None:
-        self.what, self.call, self.number = what, call, number
+    def __init__(self, name: str, call: str, start: StartedCall) -> None:
+        self.name, self.call, self._start = name, call, start
+        self.is_started = False
         self.receive: CheckedReceive | None = None
-        self.spec: Any = None
+        self.spec: Spec | None = None
         self.sum: int | None = None
-        self.is_persistent = False
-        self.started: Call | None = None
+
+    @property
+    def is_persistent(self) -> bool:
+        """Whether it can be started again."""
+        return self.name.endswith("_init")
+
+    def begin(self) -> None:
+        """Keep that it goes on, with a checksum of what it sends."""
+        self.is_started, self.receive = True, self._start()
+        self.sum = None if self.spec is None else _sum_of(self.spec)
 
 
 class Messages:
     """Makes the functions around calls that send, receive and complete requests."""
 
-    def __init__(self, log: CallLog, inside: Any) -> None:
+    def __init__(self, log: CallLog, nesting: CallNesting) -> None:
         self._log = log
-        self._inside = inside
+        self._nesting = nesting
+        self._choices = ReceiveChoices()
 
     def of_communicators(self) -> list[tuple[Callable[[Call, str], Call], Collection[str]]]:
         """Return what makes the functions around calls of communicators, and their names."""
@@ -88,8 +105,7 @@ class Messages:
         return [
             (self.complete_one, ("Wait", "wait", "Test", "test")),
             (self.complete_several, SEVERAL - {"Startall"}),
-            (self.start, ("Start",)),
-            (self.start_all, ("Startall",)),
+            (self.start, ("Start", "Startall")),
             (self.free, ("Free", "free")),
         ]
 
@@ -97,87 +113,86 @@ class Messages:
 
     def send(self, call: Call, name: str) -> Call:
         """Return the function around a call that sends, which another one may make."""
-        inside, log, is_object = self._inside, self._log, name[0].islower()
+        nesting, log, is_object = self._nesting, self._log, name[0].islower()
         begins = name.lower().startswith("i") or name.endswith("_init")
         named, by = ("data", "dest", "tag"), (SENDS | SENDS_INIT)[name]
-        by = "" if by == name else by
 
         def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
-            if inside.call:
+            if nesting.is_inside:
                 return call(self_, *args, **options)
             given = _named(named, {"tag": 0}, args, options)
             data = given.get("data", given.get("buf", given.get("obj")))
             known = log.known(self_)
-            inside.call = True
-            try:
-                number = log.message(name, PICKLED if is_object else buffer(data))
-                result = (getattr(self_, by) if by else partial(call, self_))(*args, **options)
-            finally:
-                inside.call = False
-            started = _Sent(log, known, given, number)
+            number = log.message(name, PICKLED if is_object else buffer(data))
+            made = call if by == name else getattr(type(self_), by)
+            result = nesting.observed_call(made, self_, *args, **options)
+            start = partial(log.sent, known, given["dest"], given["tag"], number)
             if begins:
-                return self.begun(result, name, number, None if is_object else data, started)
-            started()
+                return self.begun(result, name, number, start, None if is_object else data)
+            start()
             return result
 
         return observed_call
 
     def receive(self, call: Call, name: str) -> Call:
         """Return the function around a call that receives."""
-        inside, log = self._inside, self._log
-        is_object, begins = name[0].islower(), name[0] in "iI" or name.endswith("_init")
+        nesting, log, choices = self._nesting, self._log, self._choices
+        is_object, is_persistent = name[0].islower(), name.endswith("_init")
+        begins = name[0] in "iI" or is_persistent
 
         def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
-            if inside.call:
+            if nesting.is_inside:
                 return call(self_, *args, **options)
             given = _named(_RECEIVE, _ENDS, args, options)
             known = log.known(self_)
-            number = log.message(name, PICKLED if is_object else buffer(given.get("buf")))
-            posted = None
-            if not name.endswith("_init"):
-                posted = log.posted(known, given["source"], given["tag"], number)
-            if not begins and posted is not None and given.get("status") is None:
+            room = PICKLED if is_object else buffer(given.get("buf"))
+            number = log.message(name, room, given["source"])
+            posted, is_own = None, not begins and given.get("status") is None
+            if not is_persistent:
+                choice = nesting.observed_call(
+                    choices.choose, self_, known, given, "tag", number,
+                    room=room[1], blocks=not begins,
+                )  # fmt: skip
+                posted = log.posted(known, given["source"], given["tag"], number, choice)
+            if is_own:
                 given["status"] = MPI.Status()
-            inside.call = True
             try:
-                result = call(self_, **given)
-            except MPI.Exception as error:
-                if error.error_class == MPI.ERR_TRUNCATE:
-                    log.received(posted, given.get("status"))
+                result = nesting.observed_call(call, self_, **given)
+            except Exception as error:
+                is_long = isinstance(error, MPI.Exception) and error.error_class == MPI.ERR_TRUNCATE
+                if is_long or (is_own and given["status"].source != MPI.ANY_SOURCE):
+                    log.received(posted, given.get("status"))  # it has come, and does not fit
                 raise
-            finally:
-                inside.call = False
             if not begins:
                 log.received(posted, given.get("status"))
                 return result
 
             def start() -> CheckedReceive | None:
+                if not is_persistent:
+                    return posted
                 return log.posted(known, given["source"], given["tag"], number)
 
-            made = self.begun(result, name, number, None, start)
-            if (note := getattr(made, "_check", None)) is not None:
-                note.receive = posted
-            return made
+            return self.begun(result, name, number, start)
 
         return observed_call
 
     def probe(self, call: Call, name: str) -> Call:
-        """Return the function around a call that takes a message which is received later."""
-        inside, log = self._inside, self._log
+        """Return the function around a call that finds a message, which it may take, too."""
+        nesting, log, choices = self._nesting, self._log, self._choices
+        takes, blocks = name in TAKEN_BY_PROBES, name[0] not in "iI"
 
         def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
-            if inside.call:
+            if nesting.is_inside:
                 return call(self_, *args, **options)
             given = _named(_RECEIVE[1:], _ENDS, args, options)
             given["status"] = given.get("status") or MPI.Status()
-            number = log.message(name, UNKNOWN)
-            inside.call = True
-            try:
-                result = call(self_, **given)
-            finally:
-                inside.call = False
-            if result is not None:
-                posted = log.posted(log.known(self_), given["source"], given["tag"], number)
+            number, known = log.message(name, UNKNOWN, given["source"]), log.known(self_)
+            choice = nesting.observed_call(
+                choices.choose, self_, known, given, "tag", number, blocks=blocks
+            )
+            result = nesting.observed_call(call, self_, **given)
+            if takes and result is not None:
+                posted = log.posted(known, given["source"], given["tag"], number, choice)
                 log.received(posted, given["status"])
             return result
 
@@ -185,7 +200,7 @@ class Messages:
 
     def exchange(self, call: Call, name: str) -> Call:
         """Return the function around a call that sends and receives."""
-        inside, log = self._inside, self._log
+        nesting, log, choices = self._nesting, self._log, self._choices
         is_object, begins = name[0].islower(), name[0] == "I"
         replaces = name in REPLACES
         named = list(_REPLACE if replaces else _EXCHANGE)
@@ -193,36 +208,35 @@ class Messages:
             named[0] = "sendobj" if is_object else "sendbuf"
 
         def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
-            if inside.call:
+            if nesting.is_inside:
                 return call(self_, *args, **options)
             given = _named(named, _BOTH, args, options)
             known = log.known(self_)
             sent = PICKLED if is_object else buffer(given.get(named[0]))
             got = sent if replaces or is_object else buffer(given.get("recvbuf"))
-            number = log.message(name, sent)
-            posted = log.posted(known, given["source"], given["recvtag"], log.message(name, got))
+            number, receive = log.message(name, sent), log.message(name, got, given["source"])
             if not begins and given.get("status") is None:
                 given["status"] = MPI.Status()
-            inside.call = True
-            try:
-                result = call(self_, **given)
-            finally:
-                inside.call = False
-            ends = {"dest": given["dest"], "tag": given["sendtag"]}
-            _Sent(log, known, ends, number)()
+            choice = nesting.observed_call(
+                choices.choose, self_, known, given, "recvtag", receive, room=got[1]
+            )
+            posted = log.posted(known, given["source"], given["recvtag"], receive, choice)
+            result = nesting.observed_call(call, self_, **given)
+            log.sent(known, given["dest"], given["sendtag"], number)
             if not begins:
                 log.received(posted, given["status"])
                 return result
-            made = self.begun(result, name, number, None, lambda: None)
-            made._check.receive = posted
-            return made
+            data = None if replaces else given.get("sendbuf")
+            return self.begun(result, name, number, lambda: posted, data)
 
         return observed_call
 
     # --- requests -------------------------------------------------------------------------------
 
-    def begun(self, result: Any, name: str, number: int, data: Any, start: Call) -> Any:
-        """Return a new request with a note about it."""
+    def begun(
+        self, result: Any, name: str, number: int, start: StartedCall, data: Any = None
+    ) -> Any:
+        """Return a new request with a note about it; `data` is what it sends."""
         if not isinstance(result, MPI.Request):
             return result
         request: Any = result
@@ -230,77 +244,43 @@ class Messages:
             request = Prequest(result)
         elif type(result) is MPI.Request:
             request = Request(result)
-        note = request._check = Note(name, self._log.text(number), number)
-        note.is_persistent = name.endswith("_init")
+        note = request._check = Note(name, self._log.text(number), start)
         note.spec = None if data is None else spec_of(data)
-        if note.is_persistent:
-            note.started = start
-        else:
-            note.receive = start()
-            _sum(note)
+        if not note.is_persistent:
+            note.begin()
         self._log.notes[id(note)] = note
         return request
 
-    def start(self, call: Call, _name: str) -> Call:
-        """Return the function around the call that starts a persistent request."""
-        inside = self._inside
+    def start(self, call: Call, name: str) -> Call:
+        """Return the function around the call that starts persistent requests."""
+        nesting, is_one = self._nesting, name == "Start"
 
-        def observed_call(self_: Any) -> Any:
-            if inside.call:
-                return call(self_)
-            inside.call = True
-            try:
-                result = call(self_)
-            finally:
-                inside.call = False
-            self._started(self_)
-            return result
-
-        return observed_call
-
-    def start_all(self, call: Call, _name: str) -> Call:
-        """Return the function around the call that starts several."""
-        inside = self._inside
-
-        def observed_call(requests: Sequence[Any]) -> Any:
-            if inside.call:
+        def observed_call(requests: Any) -> Any:
+            if nesting.is_inside:
                 return call(requests)
-            inside.call = True
-            try:
-                result = call(requests)
-            finally:
-                inside.call = False
-            for one in requests:
-                self._started(one)
+            result = nesting.observed_call(call, requests)
+            for one in (requests,) if is_one else requests:
+                note: Note | None = getattr(one, "_check", None)
+                if note is not None:
+                    note.begin()
             return result
 
         return observed_call
-
-    def _started(self, request: Any) -> None:
-        note: Note | None = getattr(request, "_check", None)
-        if note is not None and note.started is not None:
-            note.what = f"{note.what.removesuffix(' started')} started"
-            note.receive = note.started()
-            _sum(note)
 
     def complete_one(self, call: Call, name: str) -> Call:
         """Return the function around a call that may complete one request."""
-        inside, log, is_test = self._inside, self._log, "est" in name
+        nesting, log, is_test = self._nesting, self._log, "est" in name
 
         def observed_call(self_: Any, status: Any = None) -> Any:
-            if inside.call:
+            if nesting.is_inside:
                 return call(self_, status)
             note: Note | None = getattr(self_, "_check", None)
             if note is None:
                 return call(self_, status)
             status = MPI.Status() if status is None else status
             if not is_test:
-                log.waits(note.what)
-            inside.call = True
-            try:
-                result = call(self_, status)
-            finally:
-                inside.call = False
+                log.waits(note.name)
+            result = nesting.observed_call(call, self_, status)
             if not is_test or is_flagged(result):
                 self._completed(self_, note, status)
             return result
@@ -309,23 +289,19 @@ class Messages:
 
     def complete_several(self, call: Call, name: str) -> Call:
         """Return the function around a call that may complete several requests."""
-        inside, log = self._inside, self._log
+        nesting, log = self._nesting, self._log
         is_test, is_any = "est" in name, name[4:] == "any"
 
         def observed_call(requests: Sequence[Any], statuses: Any = None) -> Any:
-            if inside.call:
+            if nesting.is_inside:
                 return call(requests, statuses)
             notes: list[Note | None] = [getattr(one, "_check", None) for one in requests]
             if any(notes) and statuses is None:
                 statuses = MPI.Status() if is_any else [MPI.Status() for _ in requests]
             if not is_test:
                 for note in filter(None, notes):
-                    log.waits(note.what)
-            inside.call = True
-            try:
-                result = call(requests, statuses)
-            finally:
-                inside.call = False
+                    log.waits(note.name)
+            result = nesting.observed_call(call, requests, statuses)
             for at, place in enumerate(completed_places(name, result, len(requests))):
                 if (done := notes[place]) is not None:
                     self._completed(requests[place], done, statuses if is_any else statuses[at])
@@ -335,24 +311,20 @@ class Messages:
 
     def free(self, call: Call, _name: str) -> Call:
         """Return the function around the call that frees a request."""
-        inside, log = self._inside, self._log
+        nesting, log = self._nesting, self._log
 
         def observed_call(self_: Any) -> Any:
-            note: Note | None = None if inside.call else getattr(self_, "_check", None)
+            note: Note | None = None if nesting.is_inside else getattr(self_, "_check", None)
             if note is not None:
-                if note.is_persistent and not note.what.endswith(" started"):
+                if note.is_persistent and not note.is_started:
                     log.fault("request", "a request is never started", note.call)
                 log.notes.pop(id(note), None)
-            inside_before, inside.call = inside.call, True
-            try:
-                return call(self_)
-            finally:
-                inside.call = inside_before
+            return nesting.observed_call(call, self_)
 
         return observed_call
 
     def _completed(self, request: Any, note: Note, status: MPI.Status) -> None:
-        if note.sum is not None and note.sum != _sum_of(note.spec):
+        if note.spec is not None and note.sum not in (None, _sum_of(note.spec)):
             text = "the data of a send were changed before it was waited for"
             self._log.fault("changed", text, note.call)
         if note.receive is not None:
@@ -364,30 +336,16 @@ class Messages:
             self._log.notes.pop(id(note), None)
 
 
-class _Sent:
-    """Keeps that a message was sent, once or whenever a persistent request is started."""
-
-    def __init__(self, log: CallLog, known: KnownComm | None, given: Any, number: int) -> None:
-        self._log, self._known, self._given, self._number = log, known, given, number
-
-    def __call__(self) -> None:
-        self._log.sent(self._known, self._given["dest"], self._given["tag"], self._number)
-
-
 def left_over(note: Note) -> tuple[str, str]:
     """Return the fault of a request that is left at the end of the program: kind and text."""
     if not note.is_persistent:
         return "request", "a request is never waited for"
-    if note.what.endswith(" started"):
+    if note.is_started:
         return "freed", "a persistent request is never freed"
     return "request", "a request is never started"
 
 
-def _sum(note: Note) -> None:
-    note.sum = None if note.spec is None else _sum_of(note.spec)
-
-
-def _sum_of(spec: Any) -> int:
+def _sum_of(spec: Spec) -> int:
     return zlib.crc32(spec.pack())
 
 

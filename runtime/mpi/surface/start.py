@@ -204,6 +204,12 @@ def _listen(
         connections.suspect = partial(_report_suspicion_of, link, again.name_of)
         index_of, ended, hear = again.index_of, again.handle_end, again.handle_view
         link.wrapper.on_views(lambda table: connections.soon(partial(hear, table)))
+    if engine.composition is not None and not place.is_isolated:
+        from runtime.mpi.progress.component_calls import ComponentCalls
+
+        engine.components = ComponentCalls(link.wrapper)
+        take = engine.components.arrived
+        link.wrapper.on_results(lambda *result: connections.soon(partial(take, *result)))
     explain = partial(_explain_ends, connections, index_of, link.name, ended, names=place.names)
     link.wrapper.on_ends(lambda reports: connections.soon(partial(explain, reports)))
 

@@ -32,7 +32,6 @@ from runtime.machine.contracts import (
     Control,
     Facts,
     Health,
-    Membership,
     References,
     Routes,
     Views,
@@ -57,8 +56,12 @@ class MonitoredClustering(Clustering):
         return asdict(Connections())
 
 
-class Ranks(Membership, Health, References, Protocol):
+class Ranks(Health, References, Protocol):
     """What is done about what ranks tell: the present run of the ranks of a cluster."""
+
+    def ready(self, member: str, reports: list[Facts]) -> None:
+        """Take what a rank tells of itself."""
+        ...
 
 
 class FrontEndState(Protocol):
@@ -66,23 +69,18 @@ class FrontEndState(Protocol):
 
     def gathered(self, part: str) -> None:
         """Take note that all members of a part of the machine have told who they are."""
-        ...
 
     def reports(self) -> list[Facts]:
         """Return what is known of the ranks of the cluster."""
-        ...
 
     def seen(self, table: bytes) -> None:
         """Take a view."""
-        ...
 
     def present_ranks(self) -> Ranks:
         """Return the present run of the ranks."""
-        ...
 
     def connections(self, rank: str) -> Connections:
         """Return how a rank, or with nothing all of them, found others."""
-        ...
 
 
 def _passing_on(*contracts: type) -> Callable[[type[C]], type[C]]:
@@ -150,19 +148,21 @@ class Components:
     def __init__(
         self,
         host: Host,
-        told: Configuration,
+        configuration: Configuration,
         front_end: FrontEndState,
         heartbeats: HeartbeatLoop | None,
     ) -> None:
         self._host = host
-        self._told = told
+        self._configuration = configuration
         self._front_end = front_end
-        passed_on = partial(self._passed_on, told.cluster)
-        self._own = ClusterClustering(told.cluster, passed_on, front_end, host.reactor, heartbeats)
-        self._contents: dict[str, Clustering] = {told.cluster: self._own}
+        passed_on = partial(self._passed_on, configuration.cluster)
+        self._own = ClusterClustering(
+            configuration.cluster, passed_on, front_end, host.reactor, heartbeats
+        )
+        self._contents: dict[str, Clustering] = {configuration.cluster: self._own}
         self._here: dict[str, Component] = {}
         self._joined: dict[str, Channel] = {}
-        for identifier in hosted_identifiers(told.cluster, told.levels):
+        for identifier in hosted_identifiers(configuration.cluster, configuration.levels):
             content = self._contents.setdefault(
                 identifier, MonitoredClustering(identifier, partial(self._passed_on, identifier))
             )
@@ -175,17 +175,18 @@ class Components:
             component.start()
         self.from_ranks = DispatchTable()
         for contract in FROM_RANKS:
-            stub: Any = self._here[told.cluster].server(CONTRACTS[contract]).stub
+            stub: Any = self._here[configuration.cluster].server(CONTRACTS[contract]).stub
             self.from_ranks.serve(contract, stub)
 
     def expect(self, part: str, members: list[str]) -> None:
         """Let a component wait for its members; a site or the grid is bound to them by then."""
-        if part != self._told.cluster:
+        if part != self._configuration.cluster:
             down = self._here[part].client(DOWN)
             for member in members:
                 end = self._end(clustering_path(member), VIEWS, TYPE)
                 if not down.is_bound_to(end):  # members join while the component runs
                     down.bind(end)
+                    self._contents[part].branches[member] = _bound(down, end)
             down.wire()
         self._contents[part].expect(members)
 
@@ -202,7 +203,9 @@ class Components:
             down, end = self._down(name), self._end(path, name, WRAPPER_TYPE)
             if not down.is_bound_to(end):  # else it is that of the run before
                 down.bind(end)
-        channel.when_closed(lambda _: self._leave(path, channel))
+            if name == VIEWS:
+                self._own.branches[rank] = _bound(down, end)
+        channel.when_closed(lambda _: self._leave(rank, path, channel))
 
     @property
     def views(self) -> Views:
@@ -220,24 +223,29 @@ class Components:
         return down.reference
 
     def _down(self, name: str) -> ClientInterface:
-        return self._here[self._told.cluster].client(f"{name}-down")
+        return self._here[self._configuration.cluster].client(f"{name}-down")
 
-    def _leave(self, path: str, channel: Channel) -> None:
+    def _leave(self, rank: str, path: str, channel: Channel) -> None:
         if self._joined.get(path) is not channel:
             return  # another incarnation has taken its place
-        del self._joined[path]
+        del self._joined[path], self._own.branches[rank]
         for name in names_of(TO_RANKS):
             self._down(name).unbind(self._end(path, name, WRAPPER_TYPE))
         self._host.routes.drop(path)
 
     def _passed_on(self, identifier: str, found: list[Facts]) -> list[Facts]:
         self._front_end.gathered(identifier)
-        return self._front_end.reports() if identifier == self._told.cluster else found
+        return self._front_end.reports() if identifier == self._configuration.cluster else found
 
     def _end(self, path: str, interface: str, type: ComponentType) -> ServerEnd:
         declared = type.find(interface)
         assert declared is not None
         return self._host.end(path, interface, declared)
+
+
+def _bound(down: ClientInterface, end: ServerEnd) -> Views:
+    """Return what a multicast interface calls of one of the ends that it is bound to."""
+    return cast(Views, dict(down.members())[end.path])
 
 
 class _Nobody:

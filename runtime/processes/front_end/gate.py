@@ -45,15 +45,12 @@ class Watcher(Protocol):
 
     def rank_here(self, rank: str, channel: Channel) -> None:
         """Record that a rank has come, and how it is reached."""
-        ...
 
     def rank_left(self, rank: str) -> None:
         """Record that a rank has gone without a word."""
-        ...
 
     def all_left(self) -> None:
         """Record that the last rank has gone."""
-        ...
 
 
 class Gate:
@@ -226,7 +223,7 @@ class _AdmittedRank:
         self._watcher = watcher
         self._relay = relay
         self.dispatch: DispatchTable | None = dispatch
-        self._has_told_its_end = False
+        self._has_reported_its_end = False
         # What other codes send to a rank has windows of its own, so it cannot be too much for long.
         self.channel = Channel(
             reactor,
@@ -246,7 +243,7 @@ class _AdmittedRank:
 
     def retire(self) -> None:
         """Hear nothing more of it, not even that it has gone."""
-        self.dispatch, self._has_told_its_end = None, True
+        self.dispatch, self._has_reported_its_end = None, True
         self.channel.close()
 
     def _onward(self, target: Target) -> Channel | None:
@@ -272,11 +269,11 @@ class _AdmittedRank:
                 raise CallRefused(
                     f"{interface}.{operation} was called in the name of another member"
                 )
-            self._has_told_its_end |= interface == CONTRACTS[Health] and operation in ENDS
+            self._has_reported_its_end |= interface == CONTRACTS[Health] and operation in ENDS
             self.dispatch.call(interface, operation, args)
         except GridError as fault:
             _log.warning("what %s says is not understood: %s", self.channel.peer, fault)
 
     def _gone(self, _: ChannelClosed) -> None:
-        if not self._has_told_its_end:
+        if not self._has_reported_its_end:
             self._watcher.rank_left(self.name)

@@ -25,7 +25,6 @@ class JobListener(OutputListener, Protocol):
 
     def job_ended(self, ended: Exit, why: str) -> None:
         """Take note that all parts have ended: how the first one did, and why it could not run."""
-        ...
 
 
 class RanksJob:
@@ -182,8 +181,8 @@ class RanksJob:
             return
         if self._job.for_each_host and self.may_lose_hosts and not self._is_stopping:
             words = self._native.reason_in(last_lines)
-            told = f"the mpiexec for {part.host} ended with {ended}" + (words and f": {words}")
-            self.output.ends.host_lost(part, why or told)
+            ending = f"the mpiexec for {part.host} ended with {ended}" + (words and f": {words}")
+            self.output.ends.host_lost(part, why or ending)
             return
         if ended.ok:
             self.output.pass_on_own_words()

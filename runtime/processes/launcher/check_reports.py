@@ -29,7 +29,7 @@ class CheckReports:
         self._facts = facts
         self._names = names
         self._compared: CallComparison | None = None
-        self._told = 0
+        self._reported = 0
 
     def take(self, rank: str, plain: Facts) -> None:
         """Take what a rank reports; raises UnreadableReport."""
@@ -38,26 +38,35 @@ class CheckReports:
 
         if self._compared is None:
             self._compared = CallComparison(self._names)
+        known = len(self._compared.choices)
         try:
             faults = self._compared.add(rank, report_from(plain))
         except (KeyError, TypeError, ValueError, IndexError) as fault:
             raise UnreadableReport(f"it is no report of calls: {fault!r}") from fault
+        for text in [*self._compared.choices.values()][known:]:
+            _log.info("%s, another one than without --check", text)
         self._tell(faults)
 
-    def stuck(self, calls: Iterable[tuple[str, str]]) -> bool:
-        """Tell which ranks wait for ever in sends that rely on buffers; return whether any do.
+    def stuck(self, calls: Iterable[tuple[str, str]]) -> str:
+        """Tell faults of ranks that wait for ever; return what a check does to such calls, or "".
 
-        `calls` are ranks with the lines where they wait.
+        `calls` are ranks with the lines where they wait. A receive that lacks its message explains
+        sends that nobody receives.
         """
         if self._compared is None:
-            return False
+            return ""
+        from runtime.checks.comparison import ORDER
+
         found = [self._compared.stuck(rank, where.partition(" in ")[0]) for rank, where in calls]
         faults = [one for one in found if one is not None]
-        self._tell(faults)
-        return bool(faults)
+        of_order = [one for one in faults if one.kind == ORDER]
+        self._tell(of_order or faults)
+        if of_order:
+            return "with --check receives from any source take other messages than usual"
+        return "with --check sends wait until they are received" if faults else ""
 
     def _tell(self, faults: Sequence[FaultFound]) -> None:
-        for one in faults[: MOST_FAULTS - self._told]:
-            self._told += 1
+        for one in faults[: MOST_FAULTS - self._reported]:
+            self._reported += 1
             self._facts.tell(MACHINE, one)
             _log.warning("a fault of the program (%s): %s", one.kind, one.text)

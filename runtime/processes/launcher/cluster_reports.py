@@ -58,11 +58,9 @@ class Run(Protocol):
 
     def front_end_up(self, place: ClusterPlace) -> None:
         """Record that a front-end is there."""
-        ...
 
     def read_input(self, place: ClusterPlace, size: int) -> None:
         """Read what the first rank wants to read."""
-        ...
 
 
 @dataclass(slots=True)
@@ -96,9 +94,9 @@ class ClusterReports:
 
     def _check_mine(self, name: object, mine: Collection[str]) -> None:
         """Refuse what is told of a process or a part of another one; raises CallRefused."""
-        told = name if isinstance(name, str) else type(name).__name__  # it may have no end
-        if told not in mine or told is not name:
-            raise CallRefused(f"'{told}' does not belong to {self._cluster}, which tells it")
+        known_as = name if isinstance(name, str) else type(name).__name__  # it may have no end
+        if known_as not in mine or known_as is not name:
+            raise CallRefused(f"'{known_as}' does not belong to {self._cluster}, which tells it")
 
     @property
     def _cluster(self) -> str:

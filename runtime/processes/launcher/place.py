@@ -51,7 +51,7 @@ class RequestHandler:
 
 
 class ClusterPlace:
-    """A cluster on this machine; its front-end is started together with others, by a nursery."""
+    """A cluster on this machine; its front-end is started together with others, in one process."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class ClusterPlace:
 
     @property
     def has_lost_parent(self) -> bool:
-        """Whether the process from which its front-end has parted was ended by somebody else."""
+        """Whether the process that has forked its front-end was ended by somebody else."""
         process = self.process
         if process is None or self.was_killed or not process.pid or process.pid == self.pid:
             return False

@@ -112,15 +112,15 @@ class RankWaits:
             _log.exception("the calls of this rank are not watched any more")
 
     def _sample(self) -> None:
-        told: set[object] = set()
+        reported: set[object] = set()
         while not self._has_ended:
             time.sleep(min(max(self._limit / LOOKS, LEAST), MOST))
             state = self.state(False)
             calls = state["waits"]
             assert isinstance(calls, list)
             late = {one["serial"] for one in calls if one["seconds"] >= self._limit}
-            if late - told and not self._has_ended:
-                told = late
+            if late - reported and not self._has_ended:
+                reported = late
                 self._wrapper.appeals.waiting(self._wrapper.member, UNASKED, state)
 
 

@@ -4,7 +4,7 @@ import { events, machine, stateOf } from "./machine.js";
 import { described, figures, log, output } from "./output.js";
 import { timeline } from "./timeline.js";
 import { traffic } from "./traffic.js";
-import { calls, waits } from "./waits.js";
+import { calls, faults, waits } from "./waits.js";
 
 // The page: takes the document and what is new of it, and draws the sections that have changed.
 
@@ -13,6 +13,7 @@ const RUN = [
   ["errors", "What went wrong", (run) => (run.errors.length ? run.errors.map((one) => h("p", { class: "error" }, one)) : null), true],
   ["machine", "Machine", (run) => machine(run, draw)],
   ["waits", "Who waits for whom", (run, width) => waits(run, width)],
+  ["faults", "Faults of the program", faults, true],
   ["traffic", "Messages between clusters", (run) => traffic(run, draw), true],
   ["events", "Losses and recoveries", events, true],
   ["calls", "Time in MPI", calls, true],
@@ -128,7 +129,6 @@ async function events_of(reader) {
 }
 
 const first = JSON.parse(document.getElementById("document").textContent);
-state.connection = first.connection ?? "";
 take(first);
 if (first.is_live) {
   const key = token();

@@ -19,6 +19,14 @@ export function waits(run, width) {
   ];
 }
 
+/** What a check has found: of which kind, at which ranks, in which calls. */
+export function faults(run) {
+  if (!run.faults.length) return null;
+  const ranks = new Map(run.ranks.map((one) => [one.id, label(one)]));
+  return table(["kind", "ranks", "calls", "fault"], run.faults.map((one) =>
+    [one.kind, one.ranks.map((name) => ranks.get(name) ?? name).join(", "), one.calls.join("; "), one.text]));
+}
+
 function graph(edges, findings, ranks, all, width) {
   const urgent = [...edges.filter((one) => one.kind === "stuck"), ...edges.filter((one) => one.kind !== "stuck")];
   const named = new Set();

@@ -64,11 +64,9 @@ class Attempt(Protocol):
 
     def fileno(self) -> int:
         """Return what to watch; it may be another one after each step."""
-        ...
 
     def describe(self) -> str:
         """Say what goes on."""
-        ...
 
     def step(self, now: float) -> tuple[socket.socket, bytes] | None:
         """Go on, without waiting; return the connection once it is open, and what came behind.
@@ -76,11 +74,9 @@ class Attempt(Protocol):
         Raises:
             PeerLost: there is no way to the peer.
         """
-        ...
 
     def close(self) -> None:
         """Give up."""
-        ...
 
 
 class Connector(ABC):
@@ -123,15 +119,12 @@ class PeerContext(EventLoop, Protocol):
 
     def describe(self, peer: int) -> str:
         """Return how errors name a peer."""
-        ...
 
     def link_to(self, peer: int) -> str:
         """Return how errors name what is between this rank and a peer."""
-        ...
 
     def is_near(self, peer: int) -> bool:
         """Tell whether a peer is on this machine."""
-        ...
 
 
 class CountingConnector(Connector):

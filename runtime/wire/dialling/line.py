@@ -36,15 +36,12 @@ class Sending(Protocol):
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to write now."""
-        ...
 
     def batch(self) -> list[Piece]:
         """Return what to write next; the same list as long as not all of it is written."""
-        ...
 
     def wrote(self, count: int) -> None:
         """Take note that `count` bytes of the batch were written."""
-        ...
 
 
 class Connection:

@@ -35,11 +35,9 @@ class LaneOwner(Protocol):
 
     def kick(self) -> None:
         """Write over the first connection what there is to be said."""
-        ...
 
     def give_up(self, why: PeerLost) -> None:
         """Lose the peer, which is not what it seemed to be."""
-        ...
 
 
 class Lanes:

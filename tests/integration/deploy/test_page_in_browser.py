@@ -73,6 +73,20 @@ def test_a_deadlock_is_red_while_the_run_goes_on_and_the_end_is_shown(
     expect(page.locator("#filter")).to_have_value("rank 3")
 
 
+def test_a_report_has_what_a_check_has_found(
+    start: Start, describe: Describe, page: Page, tmp_path: Path
+) -> None:
+    report = tmp_path / "run.html"
+    text = "from mpi4py import MPI\nw = MPI.COMM_WORLD\nw.bcast(1, root=w.rank)\n"
+    assert start("--check", "--report", str(report), describe(text, ranks=2)).wait(60) == 208
+    page.goto(report.as_uri())
+    cells = page.locator("#faults tbody td")
+    expect(cells).to_have_count(4)
+    expect(cells.nth(0)).to_have_text("collective")
+    expect(cells.nth(1)).to_have_text("0, 1")
+    expect(cells.nth(2)).to_contain_text("bcast of root 1 (program.py:3)")
+
+
 def test_who_has_no_token_or_comes_from_elsewhere_gets_no_data(
     start: Start, describe: Describe
 ) -> None:

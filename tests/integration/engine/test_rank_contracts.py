@@ -91,7 +91,7 @@ class FrontEnd:
     def hear(self, *_: Any) -> None:
         """Take what a rank says of its health."""
 
-    ended = unable = aborted = replace = suspects = trusts = waiting = hear
+    contribute = ended = unable = aborted = replace = suspects = trusts = waiting = hear
 
 
 class Runs:

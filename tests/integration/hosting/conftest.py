@@ -25,8 +25,8 @@ from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 from tests.integration.hosting import hosted_parts
+from tools.on_grids import ROOT
 
-ROOT = Path(__file__).parents[3]
 NODE_PROCESS = "tests.integration.hosting.node_process"
 LONG = 20.0
 

@@ -43,6 +43,17 @@ def test_one_lost_message_in_a_hundred_kills_nobody(protocol: P) -> None:
     assert found.false_verdicts == 0
 
 
+def test_random_gossip_has_to_wait_longer_to_be_right() -> None:
+    patient = Case(P.RANDOM, 16, 60.0, deaths=2)
+    usual = replace(patient, protocol=P.BRR)
+    hasty = replace(usual, at_random=True)
+    found, brr, wrong = (Run(one).found() for one in (patient, usual, hasty))
+    assert (found.suspicions, brr.suspicions) == (0, 0)
+    assert wrong.suspicions > 0
+    assert found.first > brr.last
+    assert found.messages == pytest.approx(brr.messages, rel=0.05)
+
+
 def test_an_overloaded_group_that_distrusts_itself_is_wrong_less_often() -> None:
     case = Case(P.BRR, 32, 120.0, deaths=0, overload=0.1, stop=5.0, max_hang=2.0)
     wrong = [Run(replace(case, most_distrust=most)).found().false_verdicts for most in (0, 8)]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runtime.checks.comparison import CallComparison
-from runtime.checks.reports import report_from
+from runtime.checks.reports import ANY_SOURCE, report_from
 
 RANKS = ["0:0:0", "0:0:1", "0:0:2"]
 WORLD = ["world", "MPI_COMM_WORLD", "", RANKS, RANKS]
@@ -122,3 +122,45 @@ def test_a_message_is_compared_with_the_receive_of_its_number(
 def test_what_is_no_report_is_refused(plain: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError)):
         report_from(plain)
+
+
+def test_a_message_that_a_receive_might_have_taken_has_to_fit_it_too() -> None:
+    receives = report_from(
+        {
+            "communicators": {1: WORLD},
+            "calls": {
+                1: ["Recv", "a.py:1", "", ANY_SOURCE, "float64", 32, ""],
+                2: ["Recv", "a.py:2", "", ANY_SOURCE, "float64", 99, ""],
+            },
+            "choices": [[1, 1, [[1, 7, 0], [2, 7, 0]]]],
+            "receives": [[1, 1, 7, [[1, 1]]], [1, 2, 7, [[2, 1]]]],
+        }
+    )
+    short, long = (messages("sends", 0, "float64", size, 1) for size in (32, 64))
+    compared = CallComparison()
+    assert not [*compared.add(RANKS[0], receives), *compared.add(RANKS[1], short)]
+    (fault,) = compared.add(RANKS[2], long)
+    assert fault.kind == "order"
+    assert fault.calls == ("sends, 8 x float64 (sends.py:1)",
+                           "Recv from any source, 4 x float64 (a.py:1)")  # fmt: skip
+    assert len(compared.choices) == 1
+
+
+def test_a_rank_waits_for_a_message_that_a_receive_from_any_source_has_taken() -> None:
+    taken = report_from(
+        {
+            "communicators": {1: WORLD},
+            "calls": {
+                1: ["recv", "a.py:1", "", ANY_SOURCE, "object", None, ""],
+                2: ["recv", "a.py:2", "", -1, "object", None, ""],
+            },
+            "choices": [[1, 1, [[1, 7, 0], [2, 7, 0]]]],
+            "receives": [[1, 1, 7, [[1, 1]]]],
+        }
+    )
+    compared = CallComparison()
+    compared.add(RANKS[0], taken)
+    fault = compared.stuck(RANKS[0], "a.py:2")
+    assert fault is not None
+    assert (fault.kind, fault.ranks) == ("order", (RANKS[0], RANKS[1]))
+    assert compared.stuck(RANKS[0], "a.py:1") is None  # any message would do there

@@ -62,7 +62,7 @@ def test_the_last_rule_that_fits_is_taken(
     ("rules", "why"),
     [
         ("bcats=flat", "did you mean 'bcast'?"),
-        ("bcast=4-ary", "there are: short, tree, flat, chain, binomial, usual"),
+        ("bcast=4-ary", "there are: short, tree, flat, chain, binomial, components, usual"),
         ("bcast=", "is no rule"),
         ("spiral", "no operation has a plan 'spiral'"),
         ("barrier=tree/4096", "serves no operation"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from runtime.health import (
@@ -186,3 +188,14 @@ def test_other_bytes_of_a_member_show_that_it_lives() -> None:
     for second in range(20, 30):
         found += watcher.advance(float(second))
     assert [one.member for one in found if isinstance(one, Declare)] == ["b"]
+
+
+def test_random_gossip_goes_to_whom_the_random_numbers_say() -> None:
+    settings = DetectorSettings(DetectorProtocol.RANDOM, period=1.0)
+    with pytest.raises(ValueError, match="needs random numbers"):
+        Detector("abcd", "a", settings, 0.0)
+    one = Detector("abcd", "a", settings, 0.0, random=Random(1))
+    told = [effect.to for effect in run(one, 1, 60) if isinstance(effect, Send)]
+    expected = Random(1)
+    assert told[:9] == [expected.choice("bcd") for _ in range(9)]
+    assert set(told) == set("bcd")

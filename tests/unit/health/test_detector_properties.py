@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.detectors.simulated_members import World
 from runtime.health import (
     Declare,
     Detector,
@@ -26,7 +27,6 @@ from runtime.health import (
     read,
 )
 from runtime.health.messages import NotUnderstood
-from runtime.testing.simulated_members import World
 
 FLAT = [one for one in DetectorProtocol if one is not DetectorProtocol.HIERARCHICAL]
 HANG = 3.0
@@ -48,11 +48,18 @@ plain_data = st.recursive(
 )
 
 
+def chance(protocol: DetectorProtocol, random: Random) -> Random | None:
+    return random if protocol is DetectorProtocol.RANDOM else None
+
+
 def world(protocol: DetectorProtocol, members: int, seed: int, **more: Any) -> World:
     random = Random(seed)
     group = [f"n{number}" for number in range(members)]
     how = DetectorSettings(protocol, period=0.5, max_hang=HANG)
-    detectors = {name: Detector(group, name, how, random.uniform(0, 0.5)) for name in group}
+    detectors = {
+        name: Detector(group, name, how, random.uniform(0, 0.5), random=chance(protocol, random))
+        for name in group
+    }
     return World(detectors, random=random, **more)
 
 
@@ -143,7 +150,13 @@ def test_a_clock_that_runs_faster_makes_no_other_clock_run_faster_than_itself(
     seen: list[Effect] = []
     made = World(
         {
-            name: Detector(group, name, fast if name == "n0" else how, random.uniform(0, 0.5))
+            name: Detector(
+                group,
+                name,
+                fast if name == "n0" else how,
+                random.uniform(0, 0.5),
+                random=chance(protocol, random),
+            )
             for name in group
         },
         random=random,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime.machine.calls import stub
+import pytest
+
+from runtime.machine.calls import CallRefused, stub
 from runtime.machine.clustering import Clustering
 from runtime.machine.contracts import Facts, Membership, Views
 from runtime.machine.table import decoded, encoded
@@ -56,3 +58,55 @@ def test_who_has_no_members_below_reports_what_it_knows_itself() -> None:
     assert sent == [("membership", "ready", ("0:0", [{"rank": "0:0:0"}]))]
     idle.view(encoded([]))
     assert seen == [encoded([])]
+
+
+GROUP = ["0:0:0", "1:0:0", "1:0:1", "1:1:0"]
+
+
+def test_contributions_are_merged_in_order_and_go_up_as_one() -> None:
+    site = Part("1")
+    site.made.contribute("1:1", "call", ("join", ""), GROUP, b"c")
+    assert site.calls == []
+    site.made.contribute("1:0", "call", ("join", ""), GROUP, b"ab")
+    assert site.calls == [
+        ("membership", "contribute", ("1", "call", ("join", ""), GROUP, b"abc")),
+    ]
+
+
+@pytest.mark.parametrize(("to", "members"), [("", ["1:0", "1:1"]), ("1:1:0", ["1:1"])])
+def test_a_result_turns_round_where_all_members_are_below(to: str, members: list[str]) -> None:
+    site, came = Part("1"), []
+    for member in ("1:0", "1:1", "1:2"):
+        site.made.branches[member] = stub(Views, lambda *call, by=member: came.append((by, call)))
+    group = GROUP[1:]
+    site.made.contribute("1:0", "call", ("sum b", to), group, b"\1\2")
+    site.made.contribute("1:1", "call", ("sum b", to), group, b"\3\4")
+    told = {one: b"\4\6" if one in members else b"" for one in ("1:0", "1:1")}
+    results = [(one, ("views", "collected", ("call", to, group, told[one]))) for one in told]
+    assert (came, site.calls) == (results, [])
+
+
+@pytest.mark.parametrize(
+    ("member", "rule", "data", "why"),
+    [
+        ("1:2", "join", b"", "cannot take them"),
+        ("1:0", "join", 5, "is no contribution"),
+        ("1:0", "sum d", bytes(9), "cannot be reduced by sum d"),
+        ("1:0", "sum q ", bytes(16), "there is no rule 'sum q '"),
+    ],
+)
+def test_what_is_no_contribution_is_refused(member: str, rule: str, data: Any, why: str) -> None:
+    site = Part("1")
+    site.made.contribute("1:1", "call", (rule, ""), GROUP, bytes(9))
+    with pytest.raises(CallRefused) as refused:
+        site.made.contribute(member, "call", (rule, ""), GROUP, data)
+    assert why in str(refused.value)
+
+
+def test_only_the_root_among_the_ranks_of_a_cluster_gets_what_is_for_it() -> None:
+    cluster, came = Part("1:0"), []
+    for rank in GROUP[1:3]:
+        cluster.made.branches[rank] = stub(Views, lambda *call, by=rank: came.append((by, call[2])))
+    cluster.made.collected("call", "1:0:1", GROUP, b"abc")
+    told = "call", "1:0:1", GROUP
+    assert came == [("1:0:0", (*told, b"")), ("1:0:1", (*told, b"abc"))]

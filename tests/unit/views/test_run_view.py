@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from runtime.checks import FaultFound
 from runtime.deployment import DeploymentPlan
 from runtime.machine.deaths import BY_REQUEST, Observation, RankDeath, Witness
 from runtime.rank_name import RankName
@@ -207,3 +208,12 @@ def test_the_document_is_json_whatever_came(take: Callable[..., RunView]) -> Non
                 (1.0, "0:0:7", StateChanged("running")))  # fmt: skip
     view.take(change("0", "lost", "its host is silent", time=2.0))
     assert json.loads(json.dumps(view.document()))["log"] == [{"time": 1.0, "text": "a warning"}]
+
+
+def test_what_a_check_has_found_is_in_the_document(take: Callable[..., RunView]) -> None:
+    calls = ("Send, 4 x int64 (a.py:1)", "Recv, 4 x float64 (a.py:2)")
+    found = FaultFound("type", ("0:0:0", "0:0:1"), calls, "a message is of another type")
+    document = take((1.0, MACHINE, found)).document()
+    assert document["faults"] == [
+        {"kind": "type", "ranks": ("0:0:0", "0:0:1"), "calls": calls, "text": found.text}
+    ]
