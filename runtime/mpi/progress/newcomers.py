@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 class Invitation:
     """What replacements are told of the communicator they join."""
 
-    __slots__ = ("context", "members", "modes", "name")
-
     def __init__(
         self, context: bytes, members: tuple[int, ...], modes: dict[str, str], name: str
     ) -> None:

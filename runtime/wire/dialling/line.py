@@ -47,9 +47,6 @@ class Sending(Protocol):
 class Connection:
     """One connection. `watch` says what it waits for, `broken` is told when it is of no use."""
 
-    __slots__ = ("_broken", "_receiver", "_recv_into", "_recvmsg_into", "_send", "_sending",
-                 "_sendmsg", "_socket", "_watch", "is_blocked", "is_closed")  # fmt: skip
-
     def __init__(
         self,
         connected: socket.socket,
@@ -160,8 +157,6 @@ class Line(Connection):
 
     If it `resumes` what goes over it can go on over another one when this one breaks.
     """
-
-    __slots__ = ("_passed", "_sender", "resumes")
 
     def __init__(
         self,

@@ -56,9 +56,6 @@ class ConnectionOwner(Protocol):
 class SimultaneousOpen:
     """Opens connections to one peer, one at a time."""
 
-    __slots__ = ("_attempt", "_context", "_index", "_owner", "_parked", "_parked_until", "_pending",
-                 "_taken_at", "_watched")  # fmt: skip
-
     def __init__(self, index: int, context: PeerContext, owner: ConnectionOwner) -> None:
         self._index = index
         self._context = context

@@ -95,8 +95,6 @@ class Starter(Protocol):
 class _Runner:
     """One route that is tried."""
 
-    __slots__ = ("attempt", "begun", "number", "route")
-
     def __init__(self, number: int, route: Route, attempt: Attempt, begun: float) -> None:
         self.number = number
         self.route = route

@@ -16,6 +16,7 @@ import pytest
 
 from gcm import Component, active, provides
 from gcm.adl.plan import ComponentPlan, MembraneKind, MembranePlan
+from gcm.components import NO_NOTES
 from gcm.components.declarations import declared_type
 from gcm.documents import Location
 from gcm.invocation import Invocation
@@ -99,10 +100,7 @@ class Launcher:
             components=(),
             shared=(),
             bindings=(),
-            logger="",
-            comments=(),
-            virtual_node=None,
-            exported_nodes=(),
+            notes=NO_NOTES,
             location=Location(__file__, 0),
         )
         self.ask(node.home, NODE, "make", plan)
