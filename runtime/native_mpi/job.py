@@ -111,7 +111,8 @@ class Job:
     `hosts` are the names and numbers of ranks of hosts other than that of the front-end, empty
     where that has all ranks. `options` are those of the user for `mpiexec`, `flavour` is the name
     of its MPI. `environment` is for the ranks, laid over that of the place where they run. Ranks of
-    a host that is lost are started again on `spares`, each of which has room for so many.
+    a host that is lost are started again on `spares`, each of which has room for so many. If it
+    `is_late`, each rank is started alone, in a place that was kept for it.
     """
 
     program: RankProgram
@@ -122,6 +123,7 @@ class Job:
     options: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     spares: tuple[tuple[str, int], ...] = ()
+    is_late: bool = False
 
     @property
     def goes_on(self) -> bool:
@@ -141,6 +143,8 @@ class Job:
     @property
     def parts(self) -> tuple[JobPart, ...]:
         """What is started first: all ranks, in their order."""
+        if self.is_late:
+            return ()
         if not self.for_each_host:
             return (JobPart(0, self.ranks, self.hosts),)
         parts: list[JobPart] = []

@@ -43,13 +43,17 @@ class News(Protocol):
 
 
 def survived_loss(tree: ProgressTree, fact: Fact) -> str:
-    """Return the line about a loss that the run survives, or nothing if a fact is no such loss."""
+    """Return the line about a loss that the run survives, or nothing if a fact is no such loss.
+
+    Among these is a cluster that never came.
+    """
     cluster = tree.cluster_of(fact.name)
     if cluster is None or not tree.goes_on or not isinstance(fact.record, StateChanged):
         return ""
     state, detail = fact.record.state, fact.record.detail
     # a cluster has failed as soon as one of its ranks has, which is told of that rank
     is_shown = state == LOST or (state in BAD and fact.name != cluster.identifier)
+    is_shown |= state == ENDED and bool(detail) and fact.name == cluster.identifier
     return _with(f"{tree.names.name(fact.name)}: {state}", detail) if is_shown else ""
 
 
@@ -108,7 +112,8 @@ class PlainLines:
             return _with(f"{rank}: {state}", detail) if state in BAD else ""
         if state in BAD:
             return f"{cluster.name}: {cluster.words}"
-        line = "" if self._is_large or state == ENDED else _noteworthy(cluster)
+        is_old = state == ENDED and not detail
+        line = "" if self._is_large or is_old else _noteworthy(cluster)
         return f"{cluster.name}: {line}" if line else ""
 
     @property
@@ -124,11 +129,12 @@ class PlainLines:
 
     def _running(self) -> str:
         ranks = self._tree.rank_states()
-        if self._has_shown_running or ranks[RUNNING] < ranks.total():
+        if self._has_shown_running or ranks[RUNNING] < ranks.total() - ranks[QUEUED]:
             return ""
         self._has_shown_running = True
         clusters = sum(bool(part.ranks) for part in self._tree.clusters)
-        return f"running: {self._tree.ranks_in_words()} in {counted(clusters, 'cluster')}"
+        there = f"{ranks[RUNNING]} of " if ranks[QUEUED] else ""
+        return f"running: {there}{self._tree.ranks_in_words()} in {counted(clusters, 'cluster')}"
 
     def _other(self, name: str, state: str, detail: str) -> str:
         where = self._tree.site_of(name)
@@ -152,6 +158,8 @@ def _noteworthy(cluster: ProgressPart) -> str:
             return f"{counted(len(cluster.ranks), 'rank')} up"
         case ("done", detail):
             return _with(DONE, detail)
+        case ("ended", detail) if detail:
+            return cluster.words
     return ""
 
 

@@ -73,9 +73,8 @@ class ProgressPart:
             return _IN_WORDS[self.state, self.detail]
         if self.state == QUEUED:
             return self.detail
-        return (
-            f"{self.state}, {self.detail}" if self.state == FAILED and self.detail else self.state
-        )
+        is_told = self.state in (FAILED, LOST, ENDED) and self.detail
+        return f"{self.state}, {self.detail}" if is_told else self.state
 
     @property
     def summed_up(self) -> str:

@@ -25,6 +25,7 @@ from runtime.deployment.language.kinds import (
     NUMBER,
     PLANS,
     RAW,
+    SHARE,
     USER,
     WALLTIME,
     WORD,
@@ -69,6 +70,9 @@ _DEPLOYMENT = ElementType(
                   "barrier=4-ary`; those of `--plans` win."),
         Attribute("run-timeout", DURATION, "How long the application may run before it is ended, "
                   "after it showed what each rank does; `--run-timeout` wins."),
+        Attribute("start", SHARE, "With how many of the clusters behind queues the run begins, as "
+                  "`2 of 3`; ranks of the others come later, which needs "
+                  '`recovery="rebuild"`. By default with all.'),
     ),
     (
         ChildRule("variable"), ChildRule("application"), ChildRule("assembly", most=1),

@@ -114,12 +114,14 @@ def _summary(plan: DeploymentPlan) -> list[str]:
     queued = [one for one in clusters if one.batch is not None and not one.batch.job]
     if len(queued) > 1:
         requests = [one.batch for one in queued if one.batch is not None]
-        if can_reserve(requests):
+        start = plan.deployment.start
+        if start is None and can_reserve(requests):
             lines.append(
                 "reserves nodes from a common start on, the earliest that all queues take; else"
             )
+        enough = "all" if start is None else f"{start[0]} of {start[1]}"
         lines.append(
-            "begins when all queues have granted nodes; until then they wait, at most"
+            f"begins when {enough} queues have granted nodes; until then they wait, at most"
             f" {', '.join(f'{_idle(one):g} s in {one.path}' for one in queued)},"
             " are given back, and asked for again"
         )

@@ -85,6 +85,7 @@ class RankEnds:
         ranks = configuration.job
         self._hosts = RankHosts(ranks.hosts, ranks.spares) if ranks.for_each_host else None
         self._goes_on, self._is_elsewhere = ranks.goes_on, ranks.is_elsewhere
+        self._is_late = ranks.is_late
         self._pause = REMOTE_PAUSE if ranks.is_elsewhere else LOCAL_PAUSE
         self._job = job
         self._gate: Gate | None = None
@@ -100,10 +101,11 @@ class RankEnds:
         """Start one rank again in place of one that is lost; tell the launcher if that fails.
 
         That is on another host if nobody on its own has told how it ended, or it never got ready
-        there.
+        there; not where it is the first one in a place that was kept.
         """
         entry = self._table[rank]
-        works = self._ends.was_reported(rank) and entry.is_ready
+        is_first = self._is_late and not entry.was_restarted
+        works = is_first or (self._ends.was_reported(rank) and entry.is_ready)
         if self._hosts is not None and not works:
             self._hosts.lose(self._hosts.host_of(entry.number))
         _log.info(

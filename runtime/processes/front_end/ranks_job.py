@@ -58,6 +58,8 @@ class RanksJob:
         self._is_over = self._is_stopping = self._is_closed = False
         self.has_started = False
         """Whether there is anything to stop, and its end will be told."""
+        self.can_start_again = False
+        """Whether single ranks can be started."""
         self.may_lose_hosts = False
         """Whether the end of one of several `mpiexec` is not that of the job."""
 
@@ -79,6 +81,7 @@ class RanksJob:
                 if self._processes and self._is_stopping:  # another one has failed
                     break
                 self._start_part(launcher, part)
+            self.can_start_again = True
         except LaunchError:
             self._reactor.soon(lambda: self.output.finish(self._heads.close))
             raise
@@ -97,7 +100,8 @@ class RanksJob:
 
     def ranks_beside(self, rank: int) -> int:
         """Return how many ranks the native MPI of a rank has."""
-        return next(one.ranks for one in self._job.parts if rank < one.first + one.ranks)
+        parts = (one.ranks for one in self._job.parts if rank < one.first + one.ranks)
+        return next(parts, 1)  # one that came late has it to itself
 
     def are_some_missing(self) -> bool:
         """Tell whether fewer ranks run here than were started; False where nobody can tell."""

@@ -192,16 +192,24 @@ class RanksRun:
         starting.start()
         self._starting = starting
 
-    def go(self, table: bytes) -> None:
-        """Let the program run, with the table of who is where."""
+    def go(self, table: bytes, lost: list[Facts]) -> None:
+        """Let the program run, with the table of who is where, and who is lost already."""
         self._job.may_lose_hosts = True
         if self._gate is not None:
             self._gate.release()
             self._components.views.view(table)
+            if lost:
+                self._components.views.lost(lost)
             self._components.control.configure(self._settings())
             self._components.control.go()
         if self._input is not None:
             self._input.begin()
+        self._tell_if_ready_to_fill()
+
+    def _tell_if_ready_to_fill(self) -> None:
+        """Tell once the ranks of a cluster that is late can be started one by one."""
+        if self._ranks.is_late and self._job.can_start_again and self.is_released:
+            self._launcher.ranks_up()
 
     def admit(self, rank: str, table: bytes, lost: list[Facts]) -> None:
         """Let the program of a rank run that was started again, with all that is known."""
@@ -293,6 +301,7 @@ class RanksRun:
         if self._killed.is_set():  # perhaps before there was anything to kill
             self._job.stop()
         else:
+            self._reactor.soon(self._tell_if_ready_to_fill)
             self._reactor.later(COUNT_INTERVAL, lambda: self._check_progress(0))
 
     def _check_progress(self, suspicions: int) -> None:

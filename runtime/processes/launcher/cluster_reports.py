@@ -25,6 +25,7 @@ from runtime.machine.calls import CallRefused, DispatchTable
 from runtime.machine.contracts import Appeals, Facts, Reports
 from runtime.machine.deaths import RankDeath, UnreadableReport
 from runtime.membership.whereabouts import RankArrival
+from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.output import CreditGrants, OutputSpreader
@@ -68,8 +69,7 @@ class ClusterReports:
     """Serves the contracts by which one front-end tells what happens; on the engine's thread.
 
     `post` gets what happens to the run: after what is called here, but before what those do who
-    are told here. `parts` are those whose components live in the front-end. What it tells of
-    anything that is not its own is refused.
+    are told here. What it tells of anything that is not its own is refused.
     """
 
     place: ClusterPlace
@@ -83,7 +83,7 @@ class ClusterReports:
     ranks: RankProcesses
     waits: WaitReports
     checks: CheckReports
-    parts: Collection[str]
+    router: CallRouter
 
     def dispatch_table(self) -> DispatchTable:
         """Return the table by which what comes in finds its method."""
@@ -136,7 +136,7 @@ class ClusterReports:
 
     def gathered(self, part: str) -> None:
         """Record that all members of a part of the machine have told who they are."""
-        self._check_mine(part, self.parts)
+        self._check_mine(part, self.router.parts_at(self._cluster))
         self.post(StepUp(f"handshake:{part or 'grid'}"))
 
     def node_up(self, name: str, facts: tuple[Any, ...]) -> None:

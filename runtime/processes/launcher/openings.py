@@ -124,4 +124,5 @@ class Openings:
         fault.place = fault.place or ", ".join(place.cluster.path for place in places)
         self.post(StepFailed(f"front-end:{places[0].identifier}", str(fault)))
         for place in places:
+            place.was_lost = True
             self.post(PlaceClosed(place.identifier))

@@ -68,12 +68,13 @@ def supply(
     *,
     idle: bool = False,
     granted: Sequence[str] = (),
+    is_late: bool = False,
 ) -> Supplied:
     """Bring all that the front-end of a cluster needs; raises LaunchError.
 
     `address` is where it finds the launcher, empty for its standard input and output. `idle` ranks
     are not started before somebody asks for them. `granted` are the hosts of a job, where there is
-    one, instead of those that the plan has.
+    one, instead of those that the plan has. Where it `is_late`, its ranks are started one by one.
     """
     there = launcher.ready().python
     asked = cluster.front_end.folder
@@ -100,6 +101,7 @@ def supply(
         at_once = ranks.depends_on == (step.name,) and not idle
         assert ranks.job is not None
         job = _job_there(ranks.job, run_directory, python, library, search)
+        job = replace(job, is_late=is_late)
         if len(granted) > 1:
             each = (held for _, held in job.hosts)
             job = replace(job, hosts=tuple(zip(granted, each, strict=False)))

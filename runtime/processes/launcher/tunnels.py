@@ -31,9 +31,18 @@ _log = logger(__name__)
 
 
 class Tunnels:
-    """Starts the hub once, and tells when all ends are there."""
+    """Starts the hub once, and tells when all ends are there.
 
-    def __init__(self, local: LocalLauncher, post: Callable[[Event], None]) -> None:
+    With a `new` place only those between that and others are made: there are some already.
+    """
+
+    def __init__(
+        self,
+        local: LocalLauncher,
+        post: Callable[[Event], None],
+        new: ClusterPlace | None = None,
+    ) -> None:
+        self._new = new
         self._local = local
         self._post = post
         self._places: Sequence[ClusterPlace] = ()
@@ -79,7 +88,7 @@ class Tunnels:
         sockets = {
             other: _path_of(address_in(run_directory, socket_to(one.identifier)), place)
             for other, one in enumerate(self._places)
-            if other != number
+            if other != number and self._new in (None, one, place)
         }
         description = {
             "me": number,

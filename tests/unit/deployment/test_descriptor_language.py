@@ -35,6 +35,7 @@ KNOWN_TO_SCHEMA = {
     "bad-number",
     "bad-choice",
     "bad-duration",
+    "bad-share",
 }
 
 
