@@ -60,6 +60,7 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
         checked=options.check,
         plans=" ".join(filter(None, (tuned, deployment.plans, options.plans))),
         explain_waits=deployment.explain_waits if explain is None else explain,
+        start_timeout=options.timeout,
         run_timeout=deployment.run_timeout if limit is None else limit,
         typed=tuple(options.one_line.files) if options.one_line is not None else (),
     )

@@ -26,12 +26,10 @@ from runtime.cli.screens.run_log import RunLog
 from runtime.cli.screens.watch import EndSignals, LogLines
 from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
-from runtime.deployment.planning.program_files import copies
 from runtime.exit_codes import FAULTS_FOUND, NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
 from runtime.lifecycle.failures import THE_ASSEMBLY
 from runtime.lifecycle.outcome import Outcome
 from runtime.lifecycle.run_life import RunPhase
-from runtime.lifecycle.state import RunTimeouts
 from runtime.processes.launcher.machine import Machine
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.samples import UNSAMPLED, Sampling
@@ -46,9 +44,6 @@ if TYPE_CHECKING:
     from runtime.cli.screens.recording import Recording
 
 _log = logging.getLogger(__name__)
-
-BYTES_PER_SECOND = 1_000_000
-"""The minimum rate at which program folders are copied, over the slowest of lines."""
 
 SAMPLES = 2.0
 """How many seconds lie between two looks at a run that somebody observes."""
@@ -92,7 +87,6 @@ def run_plan(
 
         machine = Machine(
             plan, through(listeners), warm=warm, stdin=0, reach=reach,
-            timeouts=RunTimeouts(start=options.timeout + copying_time(plan)),
             samples=_sampling(options, is_recorded=bool(recorders)),
         )  # fmt: skip
         ending = EndSignals(say, machine.interrupt, explain=lambda *_: machine.explain())
@@ -211,13 +205,6 @@ def _seen(machine: Machine, begun: float, with_stacks: bool) -> Iterator[Fact]:
             seen += machine.snapshot(SNAPSHOT_TIMEOUT, with_stacks=with_stacks)
     for name, record in seen:
         yield Fact(time.monotonic() - begun, name, record)
-
-
-def copying_time(plan: DeploymentPlan) -> float:
-    """Return how many seconds longer a start may take because files have to be copied."""
-    copied = copies(plan.deployment)
-    total = sum(files.size * len(copied[name]) for name, files in plan.programs.items())
-    return total / BYTES_PER_SECOND
 
 
 def _why(failure: Exception) -> str:

@@ -55,22 +55,21 @@ def tune(words: Sequence[str]) -> int:
         UsageError: no program of the descriptor has collectives over several clusters.
         OutputFailed: the file cannot be written.
     """
-    from runtime.cli.run import complain, copying_time
+    from runtime.cli.run import complain
     from runtime.collectives.tuning import rules_for
     from runtime.deployment import make_plan
-    from runtime.lifecycle.state import RunTimeouts
     from runtime.processes.launcher.machine import Machine
 
     found = TUNE.parser().parse_args(words)
     file = tuned_file(found.descriptor)
     check_folder(file)
     sets = [word for name, value in found.settings for word in ("--set", f"{name}={value}")]
-    deployment = load_deployment(read_options([*sets, found.descriptor]))
+    options = read_options([*sets, "--timeout", str(found.timeout), found.descriptor])
+    deployment = load_deployment(options)
     if deployment is None:
         return FAULTS
     plan, output = make_plan(_measured(deployment, found.rounds), {}), _Output()
-    limit = found.timeout + copying_time(plan)
-    machine = Machine(plan, output, timeouts=RunTimeouts(start=limit)).start()
+    machine = Machine(plan, output).start()
     try:
         outcome = machine.wait()
     finally:

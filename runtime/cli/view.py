@@ -13,6 +13,7 @@ from runtime.cli.errors import UsageError
 from runtime.cli.line.options import Format, deploy_command
 from runtime.cli.run import complain
 from runtime.cli.screens.plain import PlainScreen
+from runtime.cli.screens.printer import Screen
 from runtime.cli.streams import write
 from runtime.views.account import RunAccount
 from runtime.views.fact_lines import UnreadableFacts, read_facts
@@ -97,7 +98,7 @@ def _written(file: str, report: str, trace: str) -> int:
     from runtime.cli.screens.recording import written_where_possible
     from runtime.cli.screens.report import report_file, trace_file  # not for what is shown here
 
-    screens = [report_file(report)] if report else []
+    screens: list[Screen] = [report_file(report)] if report else []
     screens += [trace_file(trace)] if trace else []
     with recorded(file) as facts:
         for fact in facts:

@@ -463,6 +463,8 @@ class Deployment:
     """Whether ranks keep their latest calls and messages, to tell them at their end."""
     checked: bool = False
     """Whether ranks tell of their calls, which are compared to find faults of the program."""
+    start_timeout: float = 60.0
+    """Seconds until the application has to run; a plan has more where a start takes longer."""
     run_timeout: float = 0.0
     """Seconds for which the application may run; 0 means no limit."""
     start: tuple[int, int] | None = None

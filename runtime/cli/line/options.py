@@ -208,7 +208,7 @@ WATCHING = OptionGroup(
            "after the first one"),
     Option("--timeout", metavar="SECONDS", read=values.seconds, default=DEFAULT_TIMEOUT,
            help="give up if the application has not started by then (default: %(default)g, plus "
-           "one second for each MB that is copied)"),
+           "one second for each MB that is copied, and for each four ranks on one host)"),
     Option("--run-timeout", metavar="SECONDS", read=values.seconds,
            help="end the run if the application takes longer, and show what each rank was doing"),
     Option("--explain-waits", metavar="SECONDS", read=values.seconds_or_none,
@@ -228,7 +228,8 @@ WATCHING = OptionGroup(
     Option("--report", metavar="FILE", default="",
            help="at the end write a page about the run for a browser"),
     Option("--trace", metavar="FILE", default="",
-           help="at the end write a trace for Perfetto: calls and messages of ranks, losses"),
+           help="at the end write a trace for Perfetto: calls and messages of ranks, losses; as "
+           "OTF2, into a new folder, if the name ends in .otf2"),
     Option("--web", action="store_true",
            help="print the address of a page that shows the run in a browser of this machine"),
     OptionGroup(

@@ -19,6 +19,7 @@ from runtime.transport.channel import Channel, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.keys import member_name
+from runtime.transport.lean import HANDSHAKE_SECONDS
 from runtime.transport.listening import Listener
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
@@ -70,13 +71,14 @@ class Gate:
         relay: Relay | None = None,
         names: RankNames = NO_NAMES,
         stays: bool = False,
+        patience: float = HANDSHAKE_SECONDS,
     ) -> None:
         """Listen, on this host only if `port` is None; raises Unreachable.
 
         `dispatch` has the operations that ranks can call, `relay` returns the next
         station of a message between ranks. Admitted are these `ranks` in this incarnation, each
-        once; if it `stays`, others may come later in the place of lost ones. The log has their
-        `names`.
+        once, and they may take `patience` seconds to prove it; if it `stays`, others may come
+        later in the place of lost ones. The log has their `names`.
         """
         self._names = names
         self._expected = {member_name(rank, incarnation): rank for rank in ranks}
@@ -90,8 +92,9 @@ class Gate:
         self.released = False
         self._is_closed = False
         self._listener = Listener(
-            reactor, address_in(run_directory, "front-end", port), credentials, self._admit
-        )
+            reactor, address_in(run_directory, "front-end", port), credentials, self._admit,
+            patience=patience,
+        )  # fmt: skip
         self.address = as_others_see(self._listener.address)
 
     def release(self) -> None:

@@ -53,9 +53,6 @@ END_TIMEOUT = 2.0
 LOCAL_PAUSE, REMOTE_PAUSE = 0.1, 1.0
 """Seconds in which the last bytes of a rank arrive: from this host, from afar."""
 
-START_TIMEOUT = 60.0
-"""Seconds for a rank that is started again until it is ready."""
-
 
 class RankEnds:
     """Reports the death of each rank of a job once its program runs; before, that fails the start.
@@ -124,13 +121,15 @@ class RankEnds:
         except GridError as fault:
             self.cannot_start(entry, str(fault))
             return
-        self._reactor.later(START_TIMEOUT, partial(self._check_start, entry, incarnation))
+        limit = self._configuration.start_limit
+        self._reactor.later(limit, partial(self._check_start, entry, incarnation))
 
     def _check_start(self, entry: RankEntry, incarnation: int) -> None:
         is_present = entry.incarnation == incarnation
         if is_present and not entry.is_ready and not self._is_known(entry):
             self._job.give_up(entry.number, incarnation)
-            why = f"it was not ready within {START_TIMEOUT:g} s{self._where(entry)}"
+            limit = self._configuration.start_limit
+            why = f"it was not ready within {limit:g} s{self._where(entry)}"
             self.cannot_start(entry, why)
 
     def cannot_start(self, entry: RankEntry, why: str) -> None:
