@@ -12,7 +12,8 @@ The waits are from stated distributions with heavy tails, each drawn independent
   longer than 66 min;
 - `one full`: the first cluster as `lognormal`, all others 20 s (exponential): sites that are empty.
 
-`until all` holds nodes until the last cluster has its own, and so gives nothing back. `reserved`
+`until all` holds nodes until the last cluster has its own, and so gives nothing back. `all but one`
+begins once one cluster is missing, which joins later (`start="2 of 3"`). `reserved`
 is where all systems take reservations: each for any start that is not before that of a job which
 was submitted at the beginning, without telling when that is. The same seeds give the same table. A
 run that has not begun within ten days counts as ten days.
@@ -33,12 +34,12 @@ from rich.table import Table
 
 from runtime.allocations.co_allocation import (
     AskingWay,
-    BeginAll,
     CoAllocation,
     Effect,
     GiveBack,
     QueueRequest,
     Submit,
+    UseNodes,
 )
 
 Draw = Callable[[random.Random, str], float]
@@ -50,17 +51,19 @@ LEAST, EXPONENT = 60.0, 1.1
 EMPTY = 20.0
 FIRST = "c0"
 
-WAYS: dict[str, tuple[AskingWay, float]] = {
-    "reserved": (AskingWay.RESERVE, 300.0),
-    "until all": (AskingWay.HOLD, math.inf),
-    "hold, 5 min": (AskingWay.HOLD, 300.0),
-    "surplus, 5 min": (AskingWay.SURPLUS, 300.0),
-    "chosen, 5 min": (AskingWay.CHOSEN, 300.0),
-    "hold, 30 min": (AskingWay.HOLD, 1800.0),
-    "surplus, 30 min": (AskingWay.SURPLUS, 1800.0),
-    "chosen, 30 min": (AskingWay.CHOSEN, 1800.0),
+WAYS: dict[str, tuple[AskingWay, float, int]] = {
+    "reserved": (AskingWay.RESERVE, 300.0, 0),
+    "until all": (AskingWay.HOLD, math.inf, 0),
+    "hold, 5 min": (AskingWay.HOLD, 300.0, 0),
+    "surplus, 5 min": (AskingWay.SURPLUS, 300.0, 0),
+    "chosen, 5 min": (AskingWay.CHOSEN, 300.0, 0),
+    "all but one, 5 min": (AskingWay.CHOSEN, 300.0, 1),
+    "hold, 30 min": (AskingWay.HOLD, 1800.0, 0),
+    "surplus, 30 min": (AskingWay.SURPLUS, 1800.0, 0),
+    "chosen, 30 min": (AskingWay.CHOSEN, 1800.0, 0),
+    "all but one, 30 min": (AskingWay.CHOSEN, 1800.0, 1),
 }
-"""What the columns are called, how clusters ask again, and for how long nodes may be idle."""
+"""Of each column: how clusters ask again, how long nodes may be idle, and how many may be late."""
 
 
 def _lognormal(chance: random.Random, _: str) -> float:
@@ -117,7 +120,7 @@ class Simulated:
                     else:
                         self.queued = [one for one in self.queued if one[-1] != request]
                         heapq.heapify(self.queued)
-                case BeginAll(requests):
+                case UseNodes(requests):
                     self.chosen = requests
                     for request in requests:
                         self.held[request] = self.now - self.holding.pop(request)
@@ -126,11 +129,16 @@ class Simulated:
         heapq.heappush(self.queued, (granted, self.jobs, request))
 
 
-def simulate(draw: Draw, clusters: int, way: AskingWay, idle: float, seed: int) -> Simulated:
-    """Let the planner start a run over so many clusters; the same seed gives the same."""
+def simulate(
+    draw: Draw, clusters: int, way: AskingWay, idle: float, seed: int, *, late: int = 0
+) -> Simulated:
+    """Let the planner start a run over so many clusters; the same seed gives the same.
+
+    So many of them may be `late`.
+    """
     chance = random.Random(seed)
     names = [f"c{number}" for number in range(clusters)]
-    planner = CoAllocation(dict.fromkeys(names, idle), chance.random, way)
+    planner = CoAllocation(dict.fromkeys(names, idle), chance.random, way, clusters - late)
     seen = Simulated()
 
     def wait(cluster: str) -> float:
@@ -164,8 +172,10 @@ def table(waits: str, starts: int) -> Table:
     shown = Table("clusters", *WAYS, title=f"{waits}: hours to the start / hours idle / jobs")
     for clusters in CLUSTERS:
         cells = []
-        for way, idle in WAYS.values():
-            seen = [simulate(WAITS[waits], clusters, way, idle, seed) for seed in range(starts)]
+        for way, idle, late in WAYS.values():
+            seeds = range(starts)
+            draw = WAITS[waits]
+            seen = [simulate(draw, clusters, way, idle, one, late=late) for one in seeds]
             cells.append(_cell(seen))
         shown.add_row(str(clusters), *cells)
     return shown

@@ -37,18 +37,15 @@ class Launch(Protocol):
     @property
     def name(self) -> str:
         """What its column is called."""
-        ...
 
     def command(
         self, grid: EmulatedGrid, ranks: Mapping[str, int], folder: Path, script: Path
     ) -> list[str]:
         """Return what to run in the first cluster, without the arguments of the script."""
-        ...
 
     @property
     def environment(self) -> Mapping[str, str]:
         """What to add to the environment."""
-        ...
 
 
 def run(

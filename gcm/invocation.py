@@ -37,7 +37,6 @@ class Caller(Protocol):
 
     def call(self, invocation: Invocation) -> Future[Any]:
         """Send `invocation` and return at once with the future of its result."""
-        ...
 
 
 class RemotePort:

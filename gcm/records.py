@@ -59,16 +59,16 @@ class _Item:
 def _made(plain: type[Any], frozen: bool, eq: bool) -> type[Any]:
     own = dict(plain.__dict__)
     plain.__doc__ = plain.__doc__ or plain.__name__  # else one is made from the signature, slowly
-    made, told = (_simple if _is_simple(plain, own) else _other)(plain)
-    compared = _getter([one.name for one in told if one.compare])
-    methods: dict[str, Any] = {"__repr__": _show([one.name for one in told if one.repr])}
+    made, fields = (_simple if _is_simple(plain, own) else _other)(plain)
+    compared = _getter([one.name for one in fields if one.compare])
+    methods: dict[str, Any] = {"__repr__": _show([one.name for one in fields if one.repr])}
     if eq:
         # A class that says what is equal, but not how it is hashed, has None for `__hash__`.
         methods |= {"__eq__": _equality(compared), "__hash__": _hash(compared) if frozen else None}
     methods = {name: one for name, one in methods.items() if own.get(name) is None}
-    methods["__init__"] = _initialiser(made, [one for one in told if one.init])
+    methods["__init__"] = _initialiser(made, [one for one in fields if one.init])
     if frozen:
-        state, set_state = _states([one.name for one in told])
+        state, set_state = _states([one.name for one in fields])
         methods |= {"__setattr__": _refuse_change, "__delattr__": _refuse_removal}
         methods |= {"__getstate__": state, "__setstate__": set_state}
     for name, method in methods.items():
@@ -94,7 +94,7 @@ def _is_simple(plain: type[Any], own: dict[str, Any]) -> bool:
 def _simple(plain: type[Any]) -> tuple[type[Any], list[_Item]]:
     """Return a class with slots, made of one whose fields have annotations and defaults."""
     names = tuple(plain.__annotations__)
-    told = [_Item(name, plain.__dict__.get(name, _NONE)) for name in names]
+    fields = [_Item(name, plain.__dict__.get(name, _NONE)) for name in names]
     left_out = {*names, "__dict__", "__weakref__"}
     body = {name: one for name, one in plain.__dict__.items() if name not in left_out}
     body |= {"__slots__": names, "__match_args__": names, "__replace__": _replaced}
@@ -102,11 +102,11 @@ def _simple(plain: type[Any]) -> tuple[type[Any], list[_Item]]:
     made = made(plain.__name__, plain.__bases__, body)
     made.__qualname__ = plain.__qualname__
     for name in ("__dataclass_fields__", "__dataclass_params__"):
-        setattr(made, name, _Told(name, plain))
-    return made, told
+        setattr(made, name, _Stored(name, plain))
+    return made, fields
 
 
-class _Told:
+class _Stored:
     """What `dataclasses` stores in a class, made on demand."""
 
     def __init__(self, name: str, plain: type[Any]) -> None:
@@ -141,7 +141,7 @@ def _other(plain: type[Any]) -> tuple[type[Any], list[_Item]]:
     import dataclasses
 
     made = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(plain)
-    told = []
+    fields = []
     for one in dataclasses.fields(made):
         item = _Item(one.name)
         if one.default is not dataclasses.MISSING:
@@ -149,21 +149,21 @@ def _other(plain: type[Any]) -> tuple[type[Any], list[_Item]]:
         if one.default_factory is not dataclasses.MISSING:
             item.factory = one.default_factory
         item.init, item.repr, item.compare = one.init, one.repr, one.compare
-        told.append(item)
-    return made, told
+        fields.append(item)
+    return made, fields
 
 
-def _initialiser(made: type[Any], told: Sequence[_Item]) -> Callable[..., None]:
-    setters = [getattr(made, one.name).__set__ for one in told]
-    defaults = tuple(one.default for one in told)
-    tails = [None if _NONE in (tail := defaults[at:]) else tail for at in range(len(told) + 1)]
-    count = len(told)
+def _initialiser(made: type[Any], fields: Sequence[_Item]) -> Callable[..., None]:
+    setters = [getattr(made, one.name).__set__ for one in fields]
+    defaults = tuple(one.default for one in fields)
+    tails = [None if _NONE in (tail := defaults[at:]) else tail for at in range(len(fields) + 1)]
+    count = len(fields)
     has_more = hasattr(made, "__post_init__")
 
     def initialise(self: Any, /, *given: Any, **named: Any) -> None:
         if named or len(given) != count:
             tail = None if named or len(given) > count else tails[len(given)]
-            given = _completed(made, told, given, named) if tail is None else given + tail
+            given = _completed(made, fields, given, named) if tail is None else given + tail
         for put, value in zip(setters, given, strict=True):
             put(self, value)
         if has_more:
@@ -173,11 +173,11 @@ def _initialiser(made: type[Any], told: Sequence[_Item]) -> Callable[..., None]:
 
 
 def _completed(
-    made: type[Any], told: Sequence[_Item], given: tuple[Any, ...], named: dict[str, Any]
+    made: type[Any], fields: Sequence[_Item], given: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[Any, ...]:
     """Return all values in order; raises TypeError as a function with these arguments does."""
     values, missing = list(given), []
-    for one in told[len(given) :]:
+    for one in fields[len(given) :]:
         if one.name in named:
             values.append(named.pop(one.name))
         elif one.default is not _NONE:
@@ -186,12 +186,12 @@ def _completed(
             values.append(one.factory())
         else:
             missing.append(one.name)
-    name, known = made.__qualname__, {one.name for one in told}
+    name, known = made.__qualname__, {one.name for one in fields}
     if named:
         why = "several values for" if known & named.keys() else "an unexpected value for"
         raise TypeError(f"{name}() got {why} {', '.join(map(repr, named))}")
-    if len(values) > len(told):
-        raise TypeError(f"{name}() takes {len(told)} values, but {len(given)} were given")
+    if len(values) > len(fields):
+        raise TypeError(f"{name}() takes {len(fields)} values, but {len(given)} were given")
     if missing:
         raise TypeError(f"{name}() needs a value for {', '.join(map(repr, missing))}")
     return tuple(values)
@@ -219,8 +219,8 @@ def _hash(compared: Callable[[Any], object]) -> Callable[[Any], int]:
 def _show(names: Sequence[str]) -> Callable[[Any], str]:
     @recursive_repr()
     def shown(self: Any) -> str:
-        told = [f"{name}={getattr(self, name)!r}" for name in names]
-        return f"{self.__class__.__qualname__}({', '.join(told)})"
+        shown = [f"{name}={getattr(self, name)!r}" for name in names]
+        return f"{self.__class__.__qualname__}({', '.join(shown)})"
 
     return shown
 

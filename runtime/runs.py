@@ -23,19 +23,20 @@ from typing import Any, Self
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 from runtime.cli.errors import UsageError
-from runtime.cli.line.options import GCM_DEPLOY, Options, read_options
+from runtime.cli.line.options import GCM_DEPLOY, read_options
 from runtime.cli.load import load_deployment
 from runtime.cli.machine_picture import machine_picture
 from runtime.cli.programs import look_at_programs
-from runtime.cli.run import SNAPSHOT_TIMEOUT, copying_time
+from runtime.cli.run import SAMPLES, SNAPSHOT_TIMEOUT
 from runtime.deployment import DeploymentPlan, make_plan
 from runtime.errors import GridError
 from runtime.lifecycle.outcome import Outcome
 from runtime.lifecycle.run_life import RunPhase
-from runtime.lifecycle.state import RunTimeouts
 from runtime.processes.launcher.machine import Machine
+from runtime.processes.launcher.samples import UNSAMPLED, Sampling
 from runtime.views.account import RunAccount
 from runtime.views.facts import Fact, OutputWritten, WaitExplained
+from runtime.views.notebook import NotebookProgress
 from runtime.views.page import excerpt_of, page_of
 from runtime.views.run_view import RunView
 from runtime.views.stream import nothing
@@ -84,10 +85,11 @@ class RankAtHand:
 
 
 class _Ear:
-    """Hears the facts of a run, and keeps what may be asked."""
+    """Hears the facts of a run, and keeps what may be asked; a notebook shows its `progress`."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+        self.progress = NotebookProgress.here()
         self.view = RunView()
         self.account = RunAccount()
         self._output: deque[tuple[str, str, bytes]] = deque()
@@ -101,6 +103,8 @@ class _Ear:
             self.view.take(fact)
             if isinstance(fact.record, OutputWritten):
                 self._keep(fact.name, fact.record)
+        if self.progress is not None:
+            self.progress.take(fact)
         taken()
 
     def _keep(self, name: str, written: OutputWritten) -> None:
@@ -230,10 +234,10 @@ class StartedRun(_Shown):
     It can be awaited, as `result = await run`, and is a context manager for `async with` too.
     """
 
-    def __init__(self, plan: DeploymentPlan, timeout: float) -> None:
+    def __init__(self, plan: DeploymentPlan) -> None:
         super().__init__(plan, _Ear())
-        timeouts = RunTimeouts(start=timeout + copying_time(plan))
-        self._machine = Machine(plan, self._ear, timeouts=timeouts).start()
+        samples = UNSAMPLED if self._ear.progress is None else Sampling(SAMPLES, SAMPLES)
+        self._machine = Machine(plan, self._ear, samples=samples).start()
 
     def wait(self, timeout: float | None = None) -> RunResult:
         """Return the result once everything is gone; raises TimeoutError after so many seconds."""
@@ -293,8 +297,7 @@ def start(
     ...     print(ring.waits(), ring.wait().output)
     """
     words = _words(os.fspath(program), arguments, machine, options)
-    plan, options_read = _planned(words)
-    return StartedRun(plan, options_read.timeout)
+    return StartedRun(_planned(words))
 
 
 def run(
@@ -363,7 +366,7 @@ def _option(name: str, value: object) -> list[str]:
     return [word, str(value)]
 
 
-def _planned(words: list[str]) -> tuple[DeploymentPlan, Options]:
+def _planned(words: list[str]) -> DeploymentPlan:
     """Return the plan of a command line. What the command would print is the error, or a warning.
 
     The parser and the checks of documents write to standard error, which is caught meanwhile.
@@ -381,4 +384,4 @@ def _planned(words: list[str]) -> tuple[DeploymentPlan, Options]:
     if deployment.peers is not None:
         raise UsageError("a lab is booked by a command", cure="Run gcm-run, or gcm-deploy")
     sys.stderr.write(said.getvalue())
-    return make_plan(deployment, programs), options
+    return make_plan(deployment, programs)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 
 from benchmarks.detectors.arrays import ArrayTable
+from benchmarks.detectors.simulated_members import AnyDetector, World
 from runtime.health import (
     Declare,
     Detector,
@@ -20,7 +21,6 @@ from runtime.health import (
     ListTable,
     Suspect,
 )
-from runtime.testing.simulated_members import AnyDetector, World
 
 _ARRAYS_FROM = 200  # members; below that lists are faster
 

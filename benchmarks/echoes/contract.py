@@ -44,11 +44,9 @@ class Way(Protocol):
 
     def serve(self, way: str, host: str, port: int) -> None:
         """Send everything back until killed; call `listening()` once clients may come."""
-        ...
 
     def client(self, way: str, host: str, port: int) -> AbstractContextManager[Rounds]:
         """Connect."""
-        ...
 
 
 def way(name: str) -> Way:

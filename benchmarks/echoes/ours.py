@@ -185,7 +185,6 @@ class Echoing(Protocol):
 
     def echo(self, data: Any) -> Any:
         """Return the same."""
-        ...
 
 
 @provides("echo", Echoing)

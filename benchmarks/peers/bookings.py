@@ -9,6 +9,7 @@ from random import Random
 from statistics import median
 
 from benchmarks.peers.lab import Lab
+from benchmarks.peers.simulated_bookings import BookingWorld
 from runtime.peers.booking import (
     AdmissionRules,
     Demand,
@@ -18,7 +19,6 @@ from runtime.peers.booking import (
     strategy_named,
 )
 from runtime.peers.model import Key
-from runtime.testing.simulated_bookings import BookingWorld
 
 STALE = 0.014
 """Which share of the hosts that are known has died lately, with 1 % of them dying in a minute."""

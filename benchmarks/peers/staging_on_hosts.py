@@ -14,7 +14,8 @@ from pathlib import Path
 
 from benchmarks.grid import EmulatedGrid, Layout, Line
 from runtime.peers.staging.broadcast import Shape
-from tests.network.peers_on_hosts import ROOT, PeersOnHosts
+from tests.network.peers_on_hosts import PeersOnHosts
+from tools.on_grids import ROOT
 
 SHAPES = (Shape.PUSH, Shape.TREE, Shape.CHAIN)
 SETTINGS = "processes = 1\n"

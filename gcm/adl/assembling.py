@@ -14,18 +14,10 @@ from gcm.adl.plan import (
     ComponentPlan,
     End,
     MembranePlan,
-    NodeCardinality,
 )
 from gcm.components.composite import Composite
 from gcm.components.membrane import MembraneDescription
-from gcm.components.model import (
-    NO_NOTES,
-    CommentNote,
-    Component,
-    ExportedNodeNote,
-    Notes,
-    VirtualNodeNote,
-)
+from gcm.components.model import Component
 from gcm.errors import AdlError, GcmError, InstantiationError
 from gcm.factory import new_component, new_template
 from gcm.interfaces.interface import Referenced, ServerEnd, ServerInterface
@@ -107,7 +99,7 @@ class _Assembler:
 
     def make(self, plan: ComponentPlan) -> Component:
         component = self._made[plan.path] = self._bare(plan)
-        component.notes = _notes(plan)
+        component.notes = plan.notes
         if plan.attributes:
             attributes = component.controller(AttributeController)
             for name, value in plan.attributes:
@@ -268,18 +260,3 @@ def _located(binding: BindingPlan) -> Iterator[None]:
     except GcmError as error:
         error.what = f"{binding.location}: {error.what}"
         raise
-
-
-def _notes(plan: ComponentPlan) -> Notes:
-    if not (plan.logger or plan.virtual_node or plan.exported_nodes or plan.comments):
-        return NO_NOTES
-    node = plan.virtual_node
-    multiple = node is not None and node.cardinality is NodeCardinality.MULTIPLE
-    return Notes(
-        logger=plan.logger,
-        virtual_node=VirtualNodeNote(node.name, multiple) if node else None,
-        exported_nodes=tuple(
-            ExportedNodeNote(one.name, one.composed_from) for one in plan.exported_nodes
-        ),
-        comments=tuple([CommentNote(*one) for one in plan.comments]),
-    )

@@ -50,9 +50,7 @@ def _as_written(
         try:
             load_class(node.signature)
         except ClassFault as fault:
-            findings.report(
-                fault.code, fault.message, node.location, path, hint=fault.hint, detail=fault.detail
-            )
+            findings.class_fault(fault, node.location, path)
     return tuple([(one.name, one.value) for one in node.attributes])
 
 
@@ -97,9 +95,7 @@ def _annotations(
             return annotations
         return declared_attributes(content)
     except ClassFault as fault:
-        findings.report(
-            fault.code, fault.message, node.location, path, hint=fault.hint, detail=fault.detail
-        )
+        findings.class_fault(fault, node.location, path)
         return None
     except Exception as error:  # annotations are user code and may raise anything
         message = f"the types of the attributes cannot be read: {error}"

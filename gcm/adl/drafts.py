@@ -11,8 +11,8 @@ from gcm.adl.plan import (
     BindingPlan,
     InterceptorPlan,
     MembraneKind,
-    VirtualNodePlan,
 )
+from gcm.components import VirtualNodeNote
 from gcm.documents import Location
 from gcm.interfaces import ComponentType, InterfaceType
 from gcm.records import dataclass
@@ -33,7 +33,7 @@ class Traits:
     content: type | None = None
     attributes: tuple[tuple[str, object], ...] = ()
     interceptors: tuple[InterceptorPlan, ...] = ()
-    virtual_node: VirtualNodePlan | None = None
+    virtual_node: VirtualNodeNote | None = None
     broken: frozenset[str] = frozenset()
     broken_collections: tuple[str, ...] = ()
     incomplete: bool = False

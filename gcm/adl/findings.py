@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from gcm.adl.classes import ClassFault
 from gcm.adl.structure import MissingClasses, is_missing
 from gcm.documents import Diagnostics, Location, Severity
 from gcm.records import dataclass
@@ -40,3 +41,7 @@ class Findings:
             self.diagnostics.report(
                 code, message, location, path=path, hint=hint, detail=detail, severity=severity
             )
+
+    def class_fault(self, fault: ClassFault, location: Location, path: str) -> None:
+        """Report why the component at `path` cannot have a class that it names."""
+        self.report(fault.code, fault.message, location, path, hint=fault.hint, detail=fault.detail)

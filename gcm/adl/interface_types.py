@@ -128,14 +128,7 @@ class TypeReader:
         except ClassFault as fault:
             if self.findings.missing is not None and is_missing(fault.code):
                 return self.findings.missing.stand_in(node.signature)
-            self.findings.report(
-                fault.code,
-                fault.message,
-                node.location,
-                self.path,
-                hint=fault.hint,
-                detail=fault.detail,
-            )
+            self.findings.class_fault(fault, node.location, self.path)
             return None
         return self._checked(found, node)
 

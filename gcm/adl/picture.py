@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from gcm.adl.plan import AssemblyPlan, ComponentPlan, End, MembraneKind
 from gcm.adl.writing import THIS, Homes, parts_of, wires_of
+from gcm.components import Notes
 from gcm.components.clustering import ClusteringContent
 from gcm.components.composite import Composite
 from gcm.components.membrane import controller_name
@@ -131,7 +132,6 @@ def _live(component: Component, homes: Homes, controls: frozenset[str]) -> Box:
 def _live_box(component: Component, controls: frozenset[str]) -> Box:
     content = component.content
     controls -= {port.name for port in _exported(component)}
-    node = component.notes.virtual_node
     acting = {
         declared.name: [_acting(component, one) for one in _interceptors(component, declared)]
         for declared in component.type.interfaces
@@ -140,7 +140,7 @@ def _live_box(component: Component, controls: frozenset[str]) -> Box:
         component.name,
         _ports(component.type, controls, acting),
         kind=_live_kind(component),
-        note=_noted("" if content is None else type(content).__name__, node.name if node else ""),
+        note=_noted("" if content is None else type(content).__name__, component.notes),
         shared=len(component.parents) > 1,
     )
 
@@ -276,12 +276,10 @@ def _live_kind(component: Component) -> str:
 
 
 def _note(plan: ComponentPlan) -> str:
-    return _noted(
-        plan.content.__name__ if plan.content else "",
-        plan.virtual_node.name if plan.virtual_node else "",
-    )
+    return _noted(plan.content.__name__ if plan.content else "", plan.notes)
 
 
-def _noted(content: str, node: str) -> str:
+def _noted(content: str, notes: Notes) -> str:
     """Return the second line of a box: what is inside, and the virtual node."""
-    return " ".join(filter(None, (content, f"@ {node}" if node else "")))
+    node = notes.virtual_node
+    return " ".join(filter(None, (content, f"@ {node.name}" if node else "")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from gcm.adl.definitions.model import LOCAL
+from gcm.components import ExportedNodeNote, Notes
 from gcm.documents import Location
 from gcm.interfaces import ComponentType
 from gcm.records import dataclass
@@ -25,13 +26,6 @@ class MembraneKind(StrEnum):
     def is_composite(self) -> bool:
         """Whether the component is filled with sub-components."""
         return self in (MembraneKind.COMPOSITE, MembraneKind.PARAMETRIC_COMPOSITE)
-
-
-class NodeCardinality(StrEnum):
-    """Whether a virtual node stands for one place or for several."""
-
-    SINGLE = "single"
-    MULTIPLE = "multiple"
 
 
 End = tuple[str, str]
@@ -86,26 +80,6 @@ class MembranePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class VirtualNodePlan:
-    """Where a component wants to be deployed."""
-
-    name: str
-    cardinality: NodeCardinality = NodeCardinality.SINGLE
-
-
-@dataclass(frozen=True, slots=True)
-class ExportedNodePlan:
-    """A virtual node made of those of sub-components, as (component, virtual node)."""
-
-    name: str
-    composed_from: tuple[tuple[str, str], ...]
-
-    def parts(self) -> list[str]:
-        """Return what it is made of as `component.node`, or `local` for this process."""
-        return ["local" if LOCAL in part else ".".join(part) for part in self.composed_from]
-
-
-@dataclass(frozen=True, slots=True)
 class SharedPlan:
     """A sub-component that is made elsewhere, at `target`, and added here too as `name`."""
 
@@ -128,11 +102,7 @@ class ComponentPlan:
     components: tuple[ComponentPlan, ...]
     shared: tuple[SharedPlan, ...]
     bindings: tuple[BindingPlan, ...]
-    logger: str
-    comments: tuple[tuple[str, str], ...]
-    """Each with its language."""
-    virtual_node: VirtualNodePlan | None
-    exported_nodes: tuple[ExportedNodePlan, ...]
+    notes: Notes
     location: Location
 
 
@@ -142,3 +112,8 @@ class AssemblyPlan:
 
     root: ComponentPlan
     count: int
+
+
+def parts_of_exported(node: ExportedNodeNote) -> list[str]:
+    """Return what a node is made of as `component.node`, or `local` for this process."""
+    return ["local" if LOCAL in part else ".".join(part) for part in node.composed_from]

@@ -6,10 +6,10 @@ from gcm.adl.drafts import Draft
 from gcm.adl.plan import (
     AssemblyPlan,
     ComponentPlan,
-    ExportedNodePlan,
     MembranePlan,
     SharedPlan,
 )
+from gcm.components import NO_NOTES, CommentNote, ExportedNodeNote, Notes
 
 
 def plan_of(root: Draft) -> AssemblyPlan:
@@ -20,7 +20,6 @@ def plan_of(root: Draft) -> AssemblyPlan:
 
 def _component(draft: Draft) -> ComponentPlan:
     traits = draft.traits
-    body = draft.node.body
     return ComponentPlan(
         name=draft.name,
         path=draft.path,
@@ -32,19 +31,22 @@ def _component(draft: Draft) -> ComponentPlan:
         components=_components(draft),
         shared=tuple([_shared(one) for one in draft.children.values() if one.is_reference]),
         bindings=tuple(draft.bindings),
-        logger=body.logger.name if body.logger else "",
-        comments=tuple([(one.text, one.language) for one in body.comments]),
-        virtual_node=traits.virtual_node,
-        exported_nodes=tuple(
-            [
-                ExportedNodePlan(
-                    one.name, tuple([(part.component, part.name) for part in one.composed_from])
-                )
-                for one in body.exported_virtual_nodes
-            ]
-        ),
+        notes=_notes(draft),
         location=draft.node.location,
     )
+
+
+def _notes(draft: Draft) -> Notes:
+    body, node = draft.node.body, draft.traits.virtual_node
+    exported = [
+        ExportedNodeNote(one.name, tuple((part.component, part.name) for part in one.composed_from))
+        for one in body.exported_virtual_nodes
+    ]
+    comments = [CommentNote(one.text, one.language) for one in body.comments]
+    if not (body.logger or node or exported or comments):
+        return NO_NOTES
+    logger = body.logger.name if body.logger else ""
+    return Notes(logger, node, tuple(exported), tuple(comments))
 
 
 def _components(draft: Draft) -> tuple[ComponentPlan, ...]:

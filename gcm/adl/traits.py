@@ -16,10 +16,13 @@ from gcm.adl.interface_types import TypeReader
 from gcm.adl.membranes.controller_files import ControllerFiles
 from gcm.adl.membranes.interceptors import read_interceptors
 from gcm.adl.membranes.kinds import MembraneReader
-from gcm.adl.plan import MembraneKind, NodeCardinality, VirtualNodePlan
+from gcm.adl.plan import MembraneKind
 from gcm.adl.structure import is_missing, stands_in_for
 from gcm.components import (
     GIVE_DEFAULTS,
+    MULTIPLE,
+    SINGLE,
+    VirtualNodeNote,
     declared_interfaces,
     needed_arguments,
 )
@@ -237,17 +240,17 @@ class _Reading:
             )
             self._report("content-mismatch", message, where, "write or fix these methods")
 
-    def _virtual_node(self) -> VirtualNodePlan | None:
+    def _virtual_node(self) -> VirtualNodeNote | None:
         node = self._body.virtual_node
         if node is None:
             return None
-        words = [str(one) for one in NodeCardinality]
+        words = (SINGLE, MULTIPLE)
         if node.cardinality and node.cardinality not in words:
             hint = did_you_mean(node.cardinality, words) or f"write {' or '.join(words)}"
             message = f"'{node.cardinality}' is not a cardinality of a virtual node"
             self._report("unknown-cardinality", message, node.location, hint)
             return None
-        return VirtualNodePlan(node.name, NodeCardinality(node.cardinality or words[0]))
+        return VirtualNodeNote(node.name, node.cardinality == MULTIPLE)
 
     # ---------------------------------------------------------------------------------- helpers
 
@@ -255,14 +258,7 @@ class _Reading:
         try:
             return self._load_class(dotted)
         except ClassFault as fault:
-            self._findings.report(
-                fault.code,
-                fault.message,
-                location,
-                self._path,
-                hint=fault.hint,
-                detail=fault.detail,
-            )
+            self._findings.class_fault(fault, location, self._path)
             return None
 
     def _report(self, code: str, message: str, location: Location, hint: str) -> None:

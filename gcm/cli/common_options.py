@@ -256,6 +256,21 @@ def port(written: str) -> int:
     raise ValueError(f"{written!r} is not a port, 1 to 65535")
 
 
+def number_of(things: str, most: int = 1 << 20) -> Callable[[str], int]:
+    """Return the reader of how many things there are, one at least.
+
+    >>> number_of("ranks")("4")
+    4
+    """
+
+    def read(written: str) -> int:
+        if written.isascii() and written.isdecimal() and 0 < int(written) <= most:
+            return int(written)
+        raise ValueError(f"'{written}' is not a number of {things}")
+
+    return read
+
+
 def setting(text: str) -> tuple[str, str]:
     """Return the name and the value of `NAME=VALUE`; raises ValueError for anything else.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gcm.adl.plan import BindingPlan, ComponentPlan
+from gcm.adl.plan import BindingPlan, ComponentPlan, parts_of_exported
 from gcm.adl.writing import text_of
 from gcm.interfaces.types import InterfaceType
 
@@ -14,7 +14,8 @@ _PLAIN = (str, int, float, bool)
 
 def component_as_dict(plan: ComponentPlan) -> dict[str, Any]:
     """Return a component with everything inside it; what it does not have is left out."""
-    node = plan.virtual_node
+    notes = plan.notes
+    node = notes.virtual_node
     inside = plan.membrane
     known = {
         "name": plan.name,
@@ -26,12 +27,12 @@ def component_as_dict(plan: ComponentPlan) -> dict[str, Any]:
         "line": plan.location.line,
         "interfaces": [_interface(plan, one) for one in plan.component_type.interfaces],
         "attributes": {name: _value(value) for name, value in plan.attributes},
-        "virtual_node": {"name": node.name, "cardinality": node.cardinality.value}
-        if node
-        else None,
-        "exported_virtual_nodes": {one.name: one.parts() for one in plan.exported_nodes},
-        "logger": plan.logger,
-        "comments": [text for text, _ in plan.comments],
+        "virtual_node": {"name": node.name, "cardinality": node.cardinality} if node else None,
+        "exported_virtual_nodes": {
+            one.name: parts_of_exported(one) for one in notes.exported_nodes
+        },
+        "logger": notes.logger,
+        "comments": [one.text for one in notes.comments],
         "components": [component_as_dict(one) for one in plan.components],
         "shared": {one.name: one.target for one in plan.shared},
         "bindings": _bindings(plan.bindings),

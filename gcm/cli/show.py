@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from gcm.adl.plan import BindingPlan, ComponentPlan, MembranePlan
+from gcm.adl.plan import BindingPlan, ComponentPlan, MembranePlan, parts_of_exported
 from gcm.adl.writing import text_of
 from gcm.cli.load import Settings, load_plan
 from gcm.cli.output import Paint, counted, write_json
@@ -72,8 +72,8 @@ class _Tree:
         if plan.content is not None:
             dotted = f"{plan.content.__module__}.{plan.content.__qualname__}"
             words.append(self._paint(dotted.removeprefix("."), "cyan"))
-        if plan.virtual_node is not None:
-            words.append(f"on {plan.virtual_node.name} ({plan.virtual_node.cardinality})")
+        if (node := plan.notes.virtual_node) is not None:
+            words.append(f"on {node.name} ({node.cardinality})")
         return "  ".join(words)
 
     def _facts(self, plan: ComponentPlan, targets: Targets) -> Iterator[list[str]]:
@@ -86,12 +86,14 @@ class _Tree:
             yield [self._interface(one, targets, interceptors)]
         for name, value in plan.attributes:
             yield [f"{self._label('attribute')} {name} = {_shown(value)}"]
-        for node in plan.exported_nodes:
-            yield [f"{self._label('virtual node')} {node.name} = {', '.join(node.parts())}"]
-        if plan.logger:
-            yield [f"{self._label('logger')} {plan.logger}"]
-        for text, _ in plan.comments:
-            yield [f"{self._label('comment')} {text}"]
+        for node in plan.notes.exported_nodes:
+            yield [
+                f"{self._label('virtual node')} {node.name} = {', '.join(parts_of_exported(node))}"
+            ]
+        if plan.notes.logger:
+            yield [f"{self._label('logger')} {plan.notes.logger}"]
+        for comment in plan.notes.comments:
+            yield [f"{self._label('comment')} {comment.text}"]
 
     def _interface(
         self, declared: InterfaceType, targets: Targets, interceptors: Iterable[str]

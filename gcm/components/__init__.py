@@ -9,11 +9,27 @@ from gcm.components.declarations import (
     needed_arguments,
 )
 from gcm.components.membrane import MembraneDescription, control_name, controller_name
+from gcm.components.notes import (
+    MULTIPLE,
+    NO_NOTES,
+    SINGLE,
+    CommentNote,
+    ExportedNodeNote,
+    Notes,
+    VirtualNodeNote,
+)
 
 __all__ = [
     "GIVE_DEFAULTS",
+    "MULTIPLE",
+    "NO_NOTES",
+    "SINGLE",
+    "CommentNote",
     "Controller",
+    "ExportedNodeNote",
     "MembraneDescription",
+    "Notes",
+    "VirtualNodeNote",
     "control_name",
     "controller_name",
     "declared_attributes",

@@ -121,47 +121,36 @@ class LifeCycle(Protocol):
 
     def state(self) -> StrEnum:
         """Return the state of the component."""
-        ...
 
     def start(self) -> None:
         """Start the component with everything inside it."""
-        ...
 
     def stop(self) -> None:
         """Stop it; calls in flight finish first."""
-        ...
 
     def terminate(self) -> None:
         """End it for good."""
-        ...
 
     def holding_port(self, interface: ServerInterface, stub: Stub, operation: str) -> Port:
         """Return what a call runs into while the component takes none."""
-        ...
 
     def wait_until_open(self, interface: str, operation: str) -> None:
         """Hold a call until the component runs, or refuse it."""
-        ...
 
     def is_started(self) -> bool:
         """Return whether the component serves calls."""
-        ...
 
     def has_ended(self) -> bool:
         """Return whether the component was terminated."""
-        ...
 
     def bring_up(self) -> bool:
         """Return whether the thread of the caller starts the component; start it then."""
-        ...
 
     def refuse_if_hopeless(self, interface: str, operation: str) -> None:
         """Refuse a call that the component can never take."""
-        ...
 
     def not_started_again(self, interface: str, operation: str) -> GcmError:
         """Return the error of a call that was held for too long."""
-        ...
 
 
 def is_life_cycle(controller: type[Controller]) -> bool:
@@ -175,8 +164,6 @@ class Binding(Protocol):
 
     def bind(self, client: str, server: ServerEnd) -> None:
         """Bind the client interface of that name."""
-        ...
 
     def unbind(self, client: str, server: ServerEnd | None = None) -> None:
         """Unbind it, from one server where it is bound to several."""
-        ...

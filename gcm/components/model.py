@@ -13,10 +13,10 @@ from gcm.components.membrane import (
     control_name,
     controller_name,
 )
+from gcm.components.notes import NO_NOTES, Notes
 from gcm.errors import GcmError, IllegalTypeError, NoSuchComponentError, NoSuchInterfaceError
 from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType
-from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 
 if TYPE_CHECKING:
@@ -318,40 +318,3 @@ class Component(ABC):
                 )
             here = known[name]
         return here
-
-
-@dataclass(frozen=True, slots=True)
-class VirtualNodeNote:
-    """The virtual node of the component."""
-
-    name: str
-    multiple: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ExportedNodeNote:
-    """A virtual node made of those of sub-components, as (component, virtual node)."""
-
-    name: str
-    composed_from: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CommentNote:
-    """A text for people."""
-
-    text: str
-    language: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Notes:
-    """Kept with a live component, so that an exported document contains them again."""
-
-    logger: str = ""
-    virtual_node: VirtualNodeNote | None = None
-    exported_nodes: tuple[ExportedNodeNote, ...] = ()
-    comments: tuple[CommentNote, ...] = ()
-
-
-NO_NOTES = Notes()

@@ -16,7 +16,6 @@ class Runnable(Protocol):
 
     def run(self) -> object:
         """Do the work; an int is the exit code of the program, other results are printed."""
-        ...
 
 
 @contextmanager

@@ -20,15 +20,12 @@ class Wrapped(Caller, Protocol):
 
     def on_start(self) -> None:
         """Start to run, before the first call comes."""
-        ...
 
     def on_stop(self) -> None:
         """Pause: no call comes until the next start."""
-        ...
 
     def on_terminate(self) -> None:
         """End for good, and free everything."""
-        ...
 
 
 class Wrapper(Component):

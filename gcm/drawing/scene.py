@@ -140,8 +140,6 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 class PortFinder:
     """Finds the port an interface name means, members of collections included."""
 
-    __slots__ = ("_collections", "_exact")
-
     def __init__(self, ports: Iterable[ScenePort]) -> None:
         self._exact = {port.name: port for port in ports}
         self._collections = tuple(

@@ -22,22 +22,18 @@ class Link(Protocol):
     @property
     def caller(self) -> Link | None:
         """The request in whose service this one was made; None if unknown."""
-        ...
 
     @property
     def is_awaited(self) -> bool:
         """Whether its caller waits for it, and does nothing else before it is done."""
-        ...
 
     @property
     def number(self) -> str:
         """Its number, unique among all processes."""
-        ...
 
     @property
     def where(self) -> str:
         """The path of the component, the interface and the operation."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

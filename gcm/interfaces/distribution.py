@@ -70,19 +70,6 @@ class OperationDispatch:
     A parameter that the caller leaves out stays out, so that each server uses its own default.
     """
 
-    __slots__ = (
-        "_by_keyword",
-        "_by_position",
-        "_named",
-        "_operation",
-        "_other_keywords",
-        "_rest",
-        "_unicast",
-        "is_broadcast",
-        "is_redistributing",
-        "lists_results",
-    )
-
     is_broadcast: bool
     """Whether every call goes to every server with the arguments as they are."""
 

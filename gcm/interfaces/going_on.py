@@ -39,7 +39,6 @@ class Located(Protocol):
     @property
     def path(self) -> str:
         """Where it is, for messages; moves with its composites."""
-        ...
 
 
 class Elsewhere:

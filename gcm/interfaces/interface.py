@@ -30,20 +30,16 @@ class ServerEnd(Protocol):
     @property
     def type(self) -> InterfaceType:
         """The type of the interface at the other end."""
-        ...
 
     @property
     def path(self) -> str:
         """Where the interface is, for messages."""
-        ...
 
     def connect(self, client: ClientInterface) -> Stub:
         """Admit `client` and return the stub through which it calls."""
-        ...
 
     def disconnect(self, client: ClientInterface) -> None:
         """Forget `client`."""
-        ...
 
 
 class Interface:

@@ -20,11 +20,9 @@ class Interceptor(Protocol):
 
     def before(self, call: Invocation) -> None:
         """Act before the call; an exception refuses it."""
-        ...
 
     def after(self, call: Invocation, error: BaseException | None) -> None:
         """Act after the call returned, or after it raised `error`."""
-        ...
 
 
 class Where(StrEnum):

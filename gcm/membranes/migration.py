@@ -26,7 +26,6 @@ class Destination(Protocol):
 
         Calls of its control interfaces come that way too, such as `attribute-controller`.
         """
-        ...
 
 
 class MigrationController(Controller):

@@ -24,11 +24,9 @@ class Echoing(Protocol):
 
     def echo(self, value: Any, *, twice: bool = False) -> Any:
         """Return the value, or a pair of it."""
-        ...
 
     def fail(self, text: str) -> None:
         """Raise LookupError."""
-        ...
 
 
 @provides("echo", Echoing)

@@ -15,12 +15,15 @@ So somebody is always in a queue: the last one to be granted nodes had the other
 Where all systems take advance reservations, none of that is needed: all are asked for nodes from
 the same time on, and, if one refuses, for a later time, which it tells or which is half as long
 again, until all agree. If one cannot reserve, all ask their queues as above.
+
+Where some clusters are *enough*, all is over once so many hold nodes: each of the others stays in
+its queue, and its nodes are used as soon as they are granted.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from enum import StrEnum
 
@@ -73,13 +76,14 @@ class GiveBack:
 
 
 @dataclass(frozen=True, slots=True)
-class BeginAll:
-    """All clusters have their nodes, by these requests."""
+class UseNodes:
+    """The nodes of these requests are used from now on, those that are `late` by who is there."""
 
     requests: tuple[QueueRequest, ...]
+    late: bool = False
 
 
-Effect = Submit | GiveBack | BeginAll
+Effect = Submit | GiveBack | UseNodes
 
 
 @dataclass(slots=True)
@@ -109,7 +113,8 @@ class CoAllocation:
     """Decides for each cluster when to ask, hold, and give back.
 
     `clusters` has for each how many seconds its nodes may be idle at a time, which may be infinite.
-    `jitter` returns numbers from 0 to 1. Times are in seconds on any clock that does not jump.
+    `jitter` returns numbers from 0 to 1. The run begins with so many of them as are `enough`, by
+    default with all. Times are in seconds on any clock that does not jump.
     """
 
     def __init__(
@@ -117,6 +122,7 @@ class CoAllocation:
         clusters: Mapping[str, float],
         jitter: Callable[[], float],
         way: AskingWay = AskingWay.CHOSEN,
+        enough: int | None = None,
     ) -> None:
         self._queues = {name: _Queue(idle) for name, idle in clusters.items()}
         self._ready: set[str] = set()
@@ -125,7 +131,8 @@ class CoAllocation:
         self._after = FIRST_START if way is AskingWay.RESERVE else None
         self._unanswered: set[QueueRequest] = set()
         self._refusals: list[float | None] = []
-        self.has_begun = False
+        self._enough = len(clusters) if enough is None else enough
+        self.has_begun = self._enough == 0
 
     def ask(self, cluster: str, now: float) -> list[Effect]:
         """Ask for the nodes of a cluster for the first time; none are reserved until all ask."""
@@ -155,10 +162,11 @@ class CoAllocation:
         queue.wait = now - queue.asked.pop(request)
         effects = list(self._let_go(queue))
         queue.held, queue.since = request, now
-        if all(one.held is not None for one in self._queues.values()):
-            self.has_begun = True
-            held = tuple(one.held for one in self._queues.values() if one.held is not None)
-            return [*effects, *self._cancelled(), BeginAll(held)]
+        if self.has_begun:  # without this one
+            return [*effects, *self._cancelled([queue]), UseNodes((request,), late=True)]
+        holding = [one for one in self._queues.values() if one.held is not None]
+        if len(holding) >= self._enough:
+            return [*effects, *self._begin(holding, now)]
         if not queue.asked and self._after is None:
             queue.asks_at = self._early(queue, now)
         if all(one.held is not None or one.is_resting for one in self._queues.values()):
@@ -227,11 +235,11 @@ class CoAllocation:
         self._unanswered.discard(request)
         if self._unanswered or not self._refusals:
             return []
-        told = [one for one in self._refusals if one is not None]
-        after = (self._after or FIRST_START) * (LATER if 0.0 in told else 1.0) + 1.0
-        can_all = len(told) == len(self._refusals)
+        delays = [one for one in self._refusals if one is not None]
+        after = (self._after or FIRST_START) * (LATER if 0.0 in delays else 1.0) + 1.0
+        can_all = len(delays) == len(self._refusals)
         self._refusals.clear()
-        self._after = max(after, *told) if can_all else None
+        self._after = max(after, *delays) if can_all else None
         if self._after is not None and self._after > LAST_START:
             self._after = None
         return [*self._all_given_back(), *self._ask_all(now)]
@@ -240,7 +248,16 @@ class CoAllocation:
         self._unanswered.clear()
         for queue in self._queues.values():
             yield from self._let_go(queue)
-        yield from self._cancelled()
+        yield from self._cancelled(self._queues.values())
+
+    def _begin(self, holding: list[_Queue], now: float) -> Iterator[Effect]:
+        """Use what is held; each of the others has to have a job in its queue."""
+        self.has_begun = True
+        yield from self._cancelled(holding)
+        for queue in self._queues.values():
+            queue.asks_at = now if queue.is_resting else None
+        yield from self._asked_again(now)
+        yield UseNodes(tuple(one.held for one in holding if one.held is not None))
 
     def _asked_again(self, now: float) -> list[Effect]:
         return [
@@ -263,8 +280,8 @@ class CoAllocation:
             queue.held = None
             queue.returns += 1
 
-    def _cancelled(self) -> Iterator[Effect]:
-        for queue in self._queues.values():
+    def _cancelled(self, queues: Iterable[_Queue]) -> Iterator[Effect]:
+        for queue in queues:
             yield from map(GiveBack, queue.asked)
             queue.asked.clear()
             queue.asks_at = None

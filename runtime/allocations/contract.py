@@ -85,10 +85,10 @@ class BatchSystem(ABC):
         """
 
     @abstractmethod
-    def is_forgotten(self, said: str) -> bool:
+    def is_forgotten(self, printed: str) -> bool:
         """Tell whether the command that tells of jobs failed since the system has none of them.
 
-        `said` is its stderr. Any other failure may pass.
+        `printed` is its stderr. Any other failure may pass.
         """
 
     @abstractmethod

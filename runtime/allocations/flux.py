@@ -64,9 +64,9 @@ class Flux(BatchSystem):
         rows = [line.split("|") for line in printed.splitlines() if line.count("|") == 5]
         return {row[0]: _job(row) for row in rows}
 
-    def is_forgotten(self, said: str) -> bool:
+    def is_forgotten(self, printed: str) -> bool:
         """Tell whether it has no such job."""
-        return "unknown jobid" in said or "not found" in said
+        return "unknown jobid" in printed or "not found" in printed
 
     def host_names(self, nodes: str) -> Sequence[str]:
         """Return `flux hostlist`, told to print one name in a line."""

@@ -127,7 +127,7 @@ class GridEngine(BatchSystem):
             found[number] = job
         return found
 
-    def is_forgotten(self, said: str) -> bool:  # noqa: ARG002 - it never fails for that
+    def is_forgotten(self, printed: str) -> bool:  # noqa: ARG002 - it never fails for that
         """Return False: what is over is just not told."""
         return False
 
@@ -152,9 +152,9 @@ def _reasons(printed: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for job in re.split(r"^job_number: +", printed, flags=re.MULTILINE)[1:]:
         number, _, rest = job.partition("\n")
-        told = rest.partition("\nscheduling info:")[2].partition("\n===")[0].strip()
-        if told and not told.startswith("("):
-            found[number.strip()] = told.splitlines()[-1].strip()
+        reason = rest.partition("\nscheduling info:")[2].partition("\n===")[0].strip()
+        if reason and not reason.startswith("("):
+            found[number.strip()] = reason.splitlines()[-1].strip()
     return found
 
 

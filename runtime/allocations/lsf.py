@@ -58,9 +58,9 @@ class Lsf(BatchSystem):
         rows = [line.split("|", 5) for line in printed.splitlines() if line.count("|") >= 5]
         return {row[0]: _job(row) for row in rows}
 
-    def is_forgotten(self, said: str) -> bool:
+    def is_forgotten(self, printed: str) -> bool:
         """Tell whether it has no such job."""
-        return "is not found" in said
+        return "is not found" in printed
 
     def host_names(self, nodes: str) -> Sequence[str]:
         """Return a command that prints the names of the status again."""

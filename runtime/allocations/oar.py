@@ -76,11 +76,11 @@ class Oar(BatchSystem):
 
     def earliest(self, printed: str) -> float | None:
         """Return what `oarsub` tells when it refuses a reservation that would begin too early."""
-        told = re.search(rf"could run at {_TIME}", printed)
+        promise = re.search(rf"could run at {_TIME}", printed)
         now = re.search(rf"^NOW={_TIME}$", printed, re.MULTILINE)
-        if told is None or now is None:
+        if promise is None or now is None:
             return None
-        start, present = (datetime.fromisoformat(one[1]) for one in (told, now))
+        start, present = (datetime.fromisoformat(one[1]) for one in (promise, now))
         return max(0.0, (start - present).total_seconds())
 
     def number(self, printed: str) -> str:
@@ -102,9 +102,9 @@ class Oar(BatchSystem):
             for number, block in zip(blocks[::2], blocks[1::2], strict=True)
         }
 
-    def is_forgotten(self, said: str) -> bool:
+    def is_forgotten(self, printed: str) -> bool:
         """Tell whether it has no such job."""
-        return "No job" in said
+        return "No job" in printed
 
     def host_names(self, nodes: str) -> Sequence[str]:
         """Return a command that prints the names of the status again."""
@@ -124,19 +124,19 @@ class Oar(BatchSystem):
 
 def _job(number: str, block: str) -> BatchJob:
     found = re.findall(r"^ +(\w+) = (.*)$", block, re.MULTILINE)
-    told = {name: value.rstrip(" ") for name, value in found}
-    state = told.get("state", "")
+    properties = {name: value.rstrip(" ") for name, value in found}
+    state = properties.get("state", "")
     phase = JobPhase.QUEUED if state in _QUEUED else JobPhase.OVER
     if state == "Running":
         phase = JobPhase.RUNNING
-    start = told.get("scheduledStart", "")
+    start = properties.get("scheduledStart", "")
     return BatchJob(
         number,
         phase,
         state,
-        reason=told.get("message", "") if phase is JobPhase.QUEUED else "",
+        reason=properties.get("message", "") if phase is JobPhase.QUEUED else "",
         start="" if start == "no prediction" else start,
-        nodes=told.get("assigned_hostnames", ""),
+        nodes=properties.get("assigned_hostnames", ""),
     )
 
 

@@ -58,9 +58,9 @@ class Pbs(BatchSystem):
             for number, block in zip(blocks[::2], blocks[1::2], strict=True)
         }
 
-    def is_forgotten(self, said: str) -> bool:
+    def is_forgotten(self, printed: str) -> bool:
         """Tell whether it has no such job."""
-        return "Unknown Job Id" in said or "has finished" in said
+        return "Unknown Job Id" in printed or "has finished" in printed
 
     def host_names(self, nodes: str) -> Sequence[str]:
         """Return a command that prints the names of the status again."""
@@ -76,21 +76,21 @@ class Pbs(BatchSystem):
 
 
 def _job(number: str, block: str) -> BatchJob:
-    told: Mapping[str, str] = dict(re.findall(r"^ +([\w.]+) = (.*)$", block, re.MULTILINE))
-    state = told.get("job_state", "")
+    attributes: Mapping[str, str] = dict(re.findall(r"^ +([\w.]+) = (.*)$", block, re.MULTILINE))
+    state = attributes.get("job_state", "")
     phase = JobPhase.RUNNING if state == "R" else JobPhase.OVER
     if state in "QHWTSU":
         phase = JobPhase.QUEUED
-    limit = seconds_of(told.get("Resource_List.walltime", ""))
-    used = seconds_of(told.get("resources_used.walltime", "0"))
-    cores = told.get("Resource_List.ncpus", "")
+    limit = seconds_of(attributes.get("Resource_List.walltime", ""))
+    used = seconds_of(attributes.get("resources_used.walltime", "0"))
+    cores = attributes.get("Resource_List.ncpus", "")
     return BatchJob(
         number,
         phase,
         state,
-        reason=told.get("comment", "") if phase is JobPhase.QUEUED else "",
-        start=told.get("estimated.start_time", "") if phase is JobPhase.QUEUED else "",
-        nodes=told.get("exec_host", ""),
+        reason=attributes.get("comment", "") if phase is JobPhase.QUEUED else "",
+        start=attributes.get("estimated.start_time", "") if phase is JobPhase.QUEUED else "",
+        nodes=attributes.get("exec_host", ""),
         cores=count_of(cores) or 0,
         left=None if limit is None or state != "R" else limit - (used or 0.0),
     )

@@ -129,13 +129,13 @@ class Slurm(BatchSystem):
             raise Unreadable(f"squeue printed '{shown(printed.strip())}'")
         return {row[0].strip(): _job(row) for row in found}
 
-    def is_forgotten(self, said: str) -> bool:
+    def is_forgotten(self, printed: str) -> bool:
         """Tell whether `squeue` knows no such job.
 
         >>> Slurm().is_forgotten("slurm_load_jobs error: Invalid job id specified")
         True
         """
-        return "Invalid job id" in said
+        return "Invalid job id" in printed
 
     def host_names(self, nodes: str) -> Sequence[str]:
         """Return `scontrol show hostnames`."""

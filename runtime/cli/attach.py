@@ -11,7 +11,8 @@ from typing import BinaryIO
 
 from gcm.cli.common_options import Option
 from gcm.cli.output import Paint, columns_of
-from runtime.cli.detached import KEPT_DAYS, LOOK, DetachedRun, detached_runs, run_named
+from runtime.cli.detached import KEPT_DAYS, LOOK, DetachedRun, detached_runs
+from runtime.cli.errors import UsageError
 from runtime.cli.line.options import FORMAT, Format, deploy_command
 from runtime.cli.moving import MovedRun, moved_runs
 from runtime.cli.run import complain
@@ -29,14 +30,11 @@ from runtime.views.summary import as_json, as_text
 STOP_TIMEOUT = 20.0
 """Seconds in which a run has to end in order; then it is ended at once."""
 
-_RUN = Option(
-    "run", nargs="?", default="", metavar="RUN",
-    help="its name or the beginning of it; may be left out where there is only one",
-)  # fmt: skip
-_TAGS = Option(
-    "--tag-output", action="store_true",
-    help="begin each line of the application with the number of its rank",
-)  # fmt: skip
+_RUN = Option("run", nargs="?", default="", metavar="RUN",
+              help="its name or the beginning of it; may be left out where there is only "
+              "one")  # fmt: skip
+_TAGS = Option("--tag-output", action="store_true",
+               help="begin each line of the application with the number of its rank")  # fmt: skip
 
 LIST = deploy_command(
     "gcm-deploy list", "List your detached runs on this machine.", FORMAT,
@@ -47,21 +45,20 @@ ATTACH = deploy_command(
     "gcm-deploy attach",
     "Show the output of a detached run from the beginning, and follow it to its end. Ctrl-C leaves "
     "the run as it is. The exit code is that of the run; with that, the run is no more listed.",
-    _RUN,
-    _TAGS,
+    _RUN, _TAGS,
     Option("--summary", action="store_true", help="at the end show what ran where, and how long"),
     FORMAT,
     epilog="""\
 examples:
   gcm-deploy --detach heat.xml       start a run that goes on without this terminal
   gcm-deploy attach                  its output, and its exit code""",
-)
+)  # fmt: skip
 LOGS = deploy_command(
-    "gcm-deploy logs", "Show what a detached run has printed until now.", _RUN, _TAGS
-)
+    "gcm-deploy logs", "Show what a detached run has printed until now.", _RUN, _TAGS,
+)  # fmt: skip
 STOP = deploy_command(
-    "gcm-deploy stop", "End a detached run, as `kill` does. Its output still waits.", _RUN
-)
+    "gcm-deploy stop", "End a detached run, as `kill` does. Its output still waits.", _RUN,
+)  # fmt: skip
 
 
 def list_runs(words: Sequence[str]) -> int:
@@ -75,12 +72,12 @@ def list_runs(words: Sequence[str]) -> int:
     if found.format == Format.JSON:
         import json
 
-        told = [
+        described = [
             {"name": name, "state": state, "started": run.started,
              "process": None if isinstance(run, MovedRun) else run.process, "folder": run.work}
             for name, state, _, run in rows
         ]  # fmt: skip
-        write(json.dumps(told, indent=2) + "\n")
+        write(json.dumps(described, indent=2) + "\n")
     elif rows:
         shown = tuple((name, state, started, run.work) for name, state, started, run in rows)
         heading = ("run", "state", "started", "in")
@@ -93,7 +90,7 @@ def list_runs(words: Sequence[str]) -> int:
 def attach(words: Sequence[str]) -> int:
     """Follow a run to its end and return its exit code; with Ctrl-C the run goes on."""
     found = ATTACH.parser().parse_args(words)
-    run = run_named(found.run, _runs())
+    run = _run_named(found.run)
     try:
         with run.following() as file:
             account = _shown(file, run.name, tags=found.tag_output)
@@ -118,10 +115,27 @@ def attach(words: Sequence[str]) -> int:
     if found.format == Format.JSON:
         write(as_json(summary))
     elif found.summary:
-        told = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr))
-        print(told, end="", file=sys.stderr)
+        shown = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr))
+        print(shown, end="", file=sys.stderr)
     run.remove()
     return summary.code
+
+
+def _run_named(name: str) -> DetachedRun | MovedRun:
+    """Return the run of a name, or of the beginning of one; without a name, the only one.
+
+    Raises:
+        UsageError: there is none, or more than one.
+    """
+    found = [run for run in _runs() if run.name.startswith(name)]
+    exact = [run for run in found if run.name == name]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    if not found:
+        what = f"no detached run is called '{name}'" if name else "you have no detached runs here"
+        raise UsageError(what, cure="gcm-deploy list shows them; --detach starts one")
+    names = ", ".join(run.name for run in found)
+    raise UsageError(f"more than one run is meant: {names}", cure="Give the whole name of one")
 
 
 def _runs() -> Iterator[DetachedRun | MovedRun]:
@@ -132,7 +146,7 @@ def _runs() -> Iterator[DetachedRun | MovedRun]:
 def show_logs(words: Sequence[str]) -> int:
     """Show what a run has printed; return the exit code."""
     found = LOGS.parser().parse_args(words)
-    run = run_named(found.run, _runs())
+    run = _run_named(found.run)
     if isinstance(run, MovedRun):
         return run.call("logs", run.name, *(["--tag-output"] if found.tag_output else []))
     with run.facts.open("rb") as file:
@@ -143,7 +157,7 @@ def show_logs(words: Sequence[str]) -> int:
 def stop(words: Sequence[str]) -> int:
     """End a run and return once it has gone; return the exit code."""
     found = STOP.parser().parse_args(words)
-    run = run_named(found.run, _runs())
+    run = _run_named(found.run)
     if isinstance(run, MovedRun):
         return run.call("stop", run.name)
     for _ in range(2):

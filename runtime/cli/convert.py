@@ -20,11 +20,10 @@ resources that it names, urn:gcm:deployment:1.0, or <ProActiveDescriptor>. What 
 is named with its line."""
 
 CONVERT = deploy_command(
-    "gcm-deploy convert",
-    _DESCRIPTION,
+    "gcm-deploy convert", _DESCRIPTION,
     Option("descriptor", metavar="FILE", help="the old descriptor"),
     Option("-o", "--output", metavar="FILE", help="the new file; by default the standard output"),
-)
+)  # fmt: skip
 
 
 def convert_descriptor(words: Sequence[str]) -> int:

@@ -19,14 +19,14 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, NoReturn, Protocol, TypeVar, cast
+from typing import BinaryIO, NoReturn, cast
 
 from gcm.records import dataclass
-from runtime.cli.errors import OutputFailed, UsageError
+from runtime.cli.errors import OutputFailed
 from runtime.cli.line.options import Options, ProgressMode
 from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
@@ -85,9 +85,13 @@ class DetachedRun:
     @classmethod
     def of(cls, folder: Path) -> DetachedRun:
         """Read what a folder has; raises OSError, ValueError, KeyError if that is no run."""
-        told = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        record = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         return cls(
-            folder.name, int(told["process"]), float(told["started"]), str(told["work"]), folder
+            folder.name,
+            int(record["process"]),
+            float(record["started"]),
+            str(record["work"]),
+            folder,
         )
 
     @property
@@ -145,35 +149,6 @@ def detached_runs() -> Iterator[DetachedRun]:
             yield run
 
 
-Run = TypeVar("Run", bound="NamedRun")
-
-
-class NamedRun(Protocol):
-    """What can be meant by the beginning of its name."""
-
-    @property
-    def name(self) -> str:
-        """The whole name."""
-        ...
-
-
-def run_named(name: str, runs: Iterable[Run]) -> Run:
-    """Return the run of a name, or of the beginning of one; without a name, the only one.
-
-    Raises:
-        UsageError: there is none, or more than one.
-    """
-    found = [run for run in runs if run.name.startswith(name)]
-    exact = [run for run in found if run.name == name]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
-    if not found:
-        what = f"no detached run is called '{name}'" if name else "you have no detached runs here"
-        raise UsageError(what, cure="gcm-deploy list shows them; --detach starts one")
-    names = ", ".join(run.name for run in found)
-    raise UsageError(f"more than one run is meant: {names}", cure="Give the whole name of one")
-
-
 def detach(
     plan: DeploymentPlan, options: Options, run: Callable[[DeploymentPlan, Options], int]
 ) -> int:
@@ -192,10 +167,10 @@ def detach(
             place=str(runs_folder()),
             cure="Name another folder with XDG_STATE_HOME",
         ) from error
-    process, said = begin_detached(folder, lambda one: run(plan, one), options)
-    if said:
+    process, fault = begin_detached(folder, lambda one: run(plan, one), options)
+    if fault:
         shutil.rmtree(folder, ignore_errors=True)
-        print(f"gcm-deploy: the run could not be detached\n{said}", file=sys.stderr)
+        print(f"gcm-deploy: the run could not be detached\n{fault}", file=sys.stderr)
         return NEVER_STARTED
     for line in _notes(plan):
         print(f"gcm-deploy: {line}", file=sys.stderr)
@@ -214,15 +189,15 @@ def begin_detached(
 
     Returns the process, and what it has said if it could not begin, else nothing.
     """
-    heard, told = os.pipe()
+    waits, up = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     process = os.fork()
     if process == 0:
-        os.close(heard)
-        _be_detached(folder, told, lambda: run(_for_file(options, folder)))
-    os.close(told)
-    with os.fdopen(heard, "rb") as pipe:
+        os.close(waits)
+        _be_detached(folder, up, lambda: run(_for_file(options, folder)))
+    os.close(up)
+    with os.fdopen(waits, "rb") as pipe:
         has_begun = bool(pipe.read())
     if has_begun:
         return process, ""
@@ -248,7 +223,7 @@ def _notes(plan: DeploymentPlan) -> Iterator[str]:
         )
 
 
-def _be_detached(folder: Path, told: int, run: Callable[[], int]) -> NoReturn:
+def _be_detached(folder: Path, up: int, run: Callable[[], int]) -> NoReturn:
     """Leave the terminal, take the lock, say so, and run."""
     code = NEVER_STARTED
     try:
@@ -260,10 +235,10 @@ def _be_detached(folder: Path, told: int, run: Callable[[], int]) -> NoReturn:
         _new(folder / _FACTS)  # may be read at once
         about = _new(folder / _ABOUT)
         fcntl.lockf(about, fcntl.LOCK_EX)  # held by this process, not by those that part from it
-        told_of_it = {"process": os.getpid(), "started": time.time(), "work": os.getcwd()}
-        os.write(about, json.dumps(told_of_it).encode())
-        os.write(told, b"1")
-        os.close(told)
+        record = {"process": os.getpid(), "started": time.time(), "work": os.getcwd()}
+        os.write(about, json.dumps(record).encode())
+        os.write(up, b"1")
+        os.close(up)
         code = run()
     except BaseException:  # this is the process's end
         traceback.print_exc()

@@ -38,22 +38,14 @@ exit codes:
 DEFAULT_TIMEOUT = 30.0
 
 DOCTOR = deploy_command(
-    "gcm-deploy doctor",
-    _DESCRIPTION,
-    Option(
-        "descriptor", nargs="?", metavar="DESCRIPTOR",
-        help="what would be deployed; without one this machine is examined",
-    ),
-    SETTINGS,
-    FORMAT,
-    Option(
-        "--timeout", metavar="SECONDS", read=seconds, default=DEFAULT_TIMEOUT,
-        help="how long to wait for each answer (default: %(default)g)",
-    ),
-    Option(
-        "--in-job", action="store_true",
-        help="try two ranks in a job of one minute of each batch system",
-    ),
+    "gcm-deploy doctor", _DESCRIPTION,
+    Option("descriptor", nargs="?", metavar="DESCRIPTOR",
+           help="what would be deployed; without one this machine is examined"),
+    SETTINGS, FORMAT,
+    Option("--timeout", metavar="SECONDS", read=seconds, default=DEFAULT_TIMEOUT,
+           help="how long to wait for each answer (default: %(default)g)"),
+    Option("--in-job", action="store_true",
+           help="try two ranks in a job of one minute of each batch system"),
     Option("--quiet", action="store_true", help="do not tell what is being waited for"),
     epilog=_EPILOG,
 )  # fmt: skip

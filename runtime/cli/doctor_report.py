@@ -67,7 +67,7 @@ def print_report(examined: Examination) -> None:
         print(f"\n{shown_lines(_job(trial))}")
     paint = Paint.on(sys.stdout)
     for finding in examined.findings:
-        print(f"\n{_told(finding, paint)}")
+        print(f"\n{_line(finding, paint)}")
     print(f"\n{_headline(examined)}")
 
 
@@ -102,7 +102,7 @@ def _job(trial: JobTrial) -> str:
     return "\n    ".join(lines)
 
 
-def _told(finding: Finding, paint: Paint) -> str:
+def _line(finding: Finding, paint: Paint) -> str:
     label = f"{finding.severity}[{finding.code}]"
     colour = "red" if finding.severity is Severity.ERROR else "yellow"
     place = f"{paint(str(finding.location), 'bold')}: " if finding.location else ""

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from gcm.cli.common_options import VERSION, Option, OptionGroup
+from gcm.cli.common_options import VERSION, Option, OptionGroup, number_of
 from gcm.documents import Attribute
 from runtime.cli.command import dispatch, guarded
 from runtime.cli.line import values
@@ -57,79 +57,49 @@ def _row(element: str, name: str) -> Attribute:
 
 
 GCM_RUN = deploy_command(
-    "gcm-run",
-    _DESCRIPTION,
-    Option(
-        "-n", "-np", dest="ranks", metavar="RANKS", read=values.count, also=RANKS_OF_OTHERS,
-        help="how many ranks there are",
-    ),
-    Option(
-        "-r", dest="replicas", metavar="R", read=values.count, sets="application replicas",
-        help="each rank is R processes on different peers, and survives while one of them lives",
-    ),
-    Option(
-        "--restart", action="store_true", sets="application restart",
-        help="restart replicas that have died while their peer has not: they join when the "
-             "program calls MPI.Checkpoint",
-    ),
+    "gcm-run", _DESCRIPTION,
+    Option("-n", "-np", dest="ranks", metavar="RANKS", read=number_of("ranks"),
+           also=RANKS_OF_OTHERS, help="how many ranks there are"),
+    Option("-r", dest="replicas", metavar="R", read=number_of("replicas"),
+           sets="application replicas", help="each rank is R processes on different peers, and "
+           "survives while one of them lives"),
+    Option("--restart", action="store_true", sets="application restart",
+           help="restart replicas that have died while their peer has not: they join when the "
+           "program calls MPI.Checkpoint"),
     *RECOVERY,
-    Option(
-        "-a", dest="strategy", metavar="STRATEGY", default="", sets="peers strategy",
-        help="spread (or scatter), concentrate (or gather), mixed, or your own module.Class "
-        f"(default: {_row('peers', 'strategy').default})",
-    ),
-    Option(
-        "-w", dest="wait", metavar="SECONDS", read=values.wait, sets="peers wait",
-        help=f"how long to look for free places (default: {_row('peers', 'wait').default})",
-    ),
-    Option(
-        "--staging", choices=_row("peers", "staging").choices, default="", sets="peers staging",
-        help="how the program gets to the peers: each passes it to two others, to the next one, "
-             "or it is sent from here to each; auto: by size (default: auto)",
-    ),
-    Option(
-        "--credential", metavar="FILE", default="", sets="peers credential",
-        help="who you are in the lab (default: that in GCM_CREDENTIAL, or ~/.gcm/credential)",
-    ),
+    Option("-a", dest="strategy", metavar="STRATEGY", default="", sets="peers strategy",
+           help="spread (or scatter), concentrate (or gather), mixed, or your own module.Class "
+        f"(default: {_row('peers', 'strategy').default})"),
+    Option("-w", dest="wait", metavar="SECONDS", read=values.wait, sets="peers wait",
+           help=f"how long to look for free places (default: {_row('peers', 'wait').default})"),
+    Option("--staging", choices=_row("peers", "staging").choices, default="", sets="peers staging",
+           help="how the program gets to the peers: each passes it to two others, to the next one, "
+           "or it is sent from here to each; auto: by size (default: auto)"),
+    Option("--credential", metavar="FILE", default="", sets="peers credential",
+           help="who you are in the lab (default: that in GCM_CREDENTIAL, or ~/.gcm/credential)"),
     MODULE,
-    Option(
-        "-l", dest="inputs", metavar="FILE", read=values.listed, default=(),
-        help="also copy the files that FILE lists, one in a line: relative to this folder, or "
-             "addresses of a web server",
-    ),
+    Option("-l", dest="inputs", metavar="FILE", read=values.listed, default=(),
+           help="also copy the files that FILE lists, one in a line: relative to this folder, or "
+           "addresses of a web server"),
     OptionGroup(
-        Option(
-            "--detector", choices=_row("failure-detector", "protocol").choices,
-            sets="failure-detector protocol", help="how heartbeats spread (default: dbrr)",
-        ),
-        Option(
-            "--detector-timeout", metavar="SECONDS", read=values.wait,
-            sets="failure-detector timeout",
-            help="how long a peer may be silent before it counts as lost (default: 3s)",
-        ),
-        Option(
-            "--detector-period", metavar="SECONDS", read=values.wait,
-            sets="failure-detector period",
-            help="the time between two heartbeats (default: 0.5 s, or what fits the timeout)",
-        ),
-        Option(
-            "--frozen", choices=_row("failure-detector", "frozen").choices,
-            sets="failure-detector frozen",
-            help="what happens to a rank that is stopped: reported, or ended (default: suspect)",
-        ),
+        Option("--detector", choices=_row("failure-detector", "protocol").choices,
+               sets="failure-detector protocol", help="how heartbeats spread (default: dbrr)"),
+        Option("--detector-timeout", metavar="SECONDS", read=values.wait,
+               sets="failure-detector timeout",
+               help="how long a peer may be silent before it counts as lost (default: 3s)"),
+        Option("--detector-period", metavar="SECONDS", read=values.wait,
+               sets="failure-detector period",
+               help="the time between two heartbeats (default: 0.5 s, or what fits the timeout)"),
+        Option("--frozen", choices=_row("failure-detector", "frozen").choices,
+               sets="failure-detector frozen", help="what happens to a rank that is stopped: "
+               "reported, or ended (default: suspect)"),
         title="failure detector",
         description="how soon the loss of a peer is noticed: as <failure-detector> has it",
     ),
     Option("--dry-run", action="store_true", help="show which peers would be asked, and ask none"),
-    Option(
-        "--write", metavar="FILE", default="",
-        help="write this command line as a descriptor; '-': show it",
-    ),
-    WATCHING,
-    VARIABLES,
-    VERSION,
-    epilog=_EPILOG,
-    usage=_USAGE,
+    Option("--write", metavar="FILE", default="",
+           help="write this command line as a descriptor; '-': show it"),
+    WATCHING, VARIABLES, VERSION, epilog=_EPILOG, usage=_USAGE,
 )  # fmt: skip
 """The options before the program."""
 
@@ -156,8 +126,8 @@ def read_line(words: Sequence[str]) -> Options:
     if "" in seen:
         from runtime.cli.line.mistaken_words import about_named_hosts
 
-        if told := about_named_hosts(words[:at]):
-            parser.error(told)
+        if advice := about_named_hosts(words[:at]):
+            parser.error(advice)
     if not pieces.program and not seen & {"ranks", "module", "", "help", "version"} and words[at:]:
         number, rest = "4", [*words[at:]]
         if rest[1:2] and rest[1] in ("-n", "-np", "--np") and rest[2:3]:

@@ -41,11 +41,9 @@ class FollowedRun(Protocol):
 
     def follow(self, hear: Callable[[Fact], None]) -> list[Fact]:
         """Call `hear` with each fact from now on, and return those until now."""
-        ...
 
     def leave(self, hear: Callable[[Fact], None]) -> int:
         """Call `hear` no more; return how many followers are left."""
-        ...
 
 
 @contextmanager
@@ -119,8 +117,8 @@ def _serve(listener: socket.socket, answer: Answer, followers: _Followers) -> No
                     continue
                 from runtime.views.fact_lines import heading, line_of  # not for every run
 
-                told = map(line_of, answer(bool(asked["stacks"])))
-                connection.sendall(b"".join([heading(), *told]))
+                lines = map(line_of, answer(bool(asked["stacks"])))
+                connection.sendall(b"".join([heading(), *lines]))
 
 
 def _user_of(connection: socket.socket) -> int:

@@ -60,6 +60,7 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
         checked=options.check,
         plans=" ".join(filter(None, (tuned, deployment.plans, options.plans))),
         explain_waits=deployment.explain_waits if explain is None else explain,
+        start_timeout=options.timeout,
         run_timeout=deployment.run_timeout if limit is None else limit,
         typed=tuple(options.one_line.files) if options.one_line is not None else (),
     )
@@ -201,7 +202,7 @@ def _faults_of_classes(search: str, wanted: tuple[tuple[str, str], ...]) -> Sequ
 
 def write_findings_of(diagnostics: Diagnostics, style: Format) -> None:
     """Write the findings on a descriptor, and how many there are."""
-    findings = [_told(one) for one in diagnostics.by_location()]
+    findings = [_in_words(one) for one in diagnostics.by_location()]
     errors = len(diagnostics.errors)
     if style is Format.JSON and errors:
         write_json({"errors": errors, "findings": [one.as_dict() for one in findings]})
@@ -211,7 +212,7 @@ def write_findings_of(diagnostics: Diagnostics, style: Format) -> None:
         print(counted(errors, "fault"), file=sys.stderr)
 
 
-def _told(finding: Diagnostic) -> Diagnostic:
+def _in_words(finding: Diagnostic) -> Diagnostic:
     """Return a finding without the line number in a document that the user has not seen."""
     if finding.location.file != COMMAND_LINE:
         return finding

@@ -42,12 +42,9 @@ exit codes:
   faults; 202 the command line is wrong"""
 
 LOGIN = deploy_command(
-    "gcm-deploy login",
-    _DESCRIPTION,
-    Option(
-        "places", nargs="+", metavar="PLACE",
-        help="[USER@]HOST,... as for -H, or a descriptor for all its hosts",
-    ),
+    "gcm-deploy login", _DESCRIPTION,
+    Option("places", nargs="+", metavar="PLACE",
+           help="[USER@]HOST,... as for -H, or a descriptor for all its hosts"),
     SETTINGS,
     OptionGroup(
         Option("--check", action="store_true", help="only say which are open"),

@@ -31,10 +31,8 @@ examples:
   gcm-deploy {command} 4711              the run whose gcm-deploy is process 4711
   gcm-deploy {command} --format json     for programs"""
 
-_PROCESSES = Option(
-    "processes", metavar="PID", type=int, nargs="*",
-    help="process numbers of gcm-deploy; by default all",
-)  # fmt: skip
+_PROCESSES = Option("processes", metavar="PID", type=int, nargs="*",
+                    help="process numbers of gcm-deploy; by default all")  # fmt: skip
 LOOKS = {
     name: deploy_command(
         f"gcm-deploy {name}", text, _PROCESSES, FORMAT, epilog=_EPILOG.format(command=name)
@@ -51,10 +49,8 @@ LOOKS = {
 TOP = deploy_command(
     "gcm-deploy top",
     "Watch a run in the terminal while it goes on: its clusters, and which ranks wait.",
-    Option(
-        "process", metavar="PID", type=int, nargs="?",
-        help="the process number of gcm-deploy; by default that of your only run",
-    ),
+    Option("process", metavar="PID", type=int, nargs="?",
+           help="the process number of gcm-deploy; by default that of your only run"),
     Option("--once", action="store_true", help="show the run once; so without a terminal"),
     epilog="""\
 examples:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from gcm.cli.output import counted
 from gcm.drawing.metrics import text_width
 from gcm.drawing.svg import document, rectangle, text
 from gcm.records import dataclass
@@ -86,9 +87,9 @@ def machine_picture(deployment: Deployment) -> str:
     grid = deployment.grid()
     sites = [_site(deployment, number) for number in range(len(deployment.sites))]
     lines = [text("heading", FRAME, FRAME + 17, deployment.name)]
-    told = _many(grid.size, "rank") + " on " + _many(len(list(deployment.clusters())), "cluster")
-    told += f" of {_many(len(sites), 'site')}"
-    lines.append(text("note", FRAME, FRAME + 34, told))
+    clusters = counted(len(list(deployment.clusters())), "cluster")
+    counts = f"{counted(grid.size, 'rank')} on {clusters} of {counted(len(sites), 'site')}"
+    lines.append(text("note", FRAME, FRAME + 34, counts))
     width, y = 420, FRAME + 34 + GAP
     for row in range(0, len(sites), SITES):
         x = FRAME
@@ -110,7 +111,7 @@ def machine_picture(deployment: Deployment) -> str:
         width=width,
         height=y,
         title=deployment.name,
-        description=f"The machine {deployment.name}: {told}.",
+        description=f"The machine {deployment.name}: {counts}.",
     )
 
 
@@ -309,7 +310,3 @@ def _key() -> Panel:
         lines.append(text("key", x + 24, 12, words))
         x += 24 + text_width(words, 11) + GAP
     return Panel(x, 20, tuple(lines))
-
-
-def _many(count: int, thing: str) -> str:
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

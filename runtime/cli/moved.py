@@ -69,10 +69,10 @@ def _begin(
     times = {name: _time_of(path) for name, path in _files(folder)}
     (folder / _STAGED).write_text(json.dumps(times), encoding="utf-8")
     os.chdir(deployment.folder)
-    _, said = begin_detached(folder, lambda one: run_here(plan, one), options)
-    if said:
-        print(said, file=sys.stderr)
-    return NEVER_STARTED if said else 0
+    _, fault = begin_detached(folder, lambda one: run_here(plan, one), options)
+    if fault:
+        print(fault, file=sys.stderr)
+    return NEVER_STARTED if fault else 0
 
 
 def unreachable(deployment: Deployment) -> dict[str, str]:

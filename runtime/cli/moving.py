@@ -101,19 +101,21 @@ class MovedRun:
     @classmethod
     def noted(cls, note: Path) -> MovedRun:
         """Read a note; raises OSError, ValueError, KeyError, TypeError if it is none."""
-        told = json.loads((note / _NOTE).read_text(encoding="utf-8"))
-        way = tuple(SshHop(**{**hop, "options": tuple(hop["options"])}) for hop in told.pop("way"))
-        return cls(name=note.name, way=way, note=note, **told)
+        record = json.loads((note / _NOTE).read_text(encoding="utf-8"))
+        way = tuple(
+            SshHop(**{**hop, "options": tuple(hop["options"])}) for hop in record.pop("way")
+        )
+        return cls(name=note.name, way=way, note=note, **record)
 
     def keep(self) -> None:
         """Write the note."""
         self.note.mkdir(0o700, parents=True)
         hops = [{name: getattr(hop, name) for name in SshHop.__match_args__} for hop in self.way]
-        told = {
+        record = {
             "started": self.started, "work": self.work, "way": hops, "python": self.python,
             "folder": self.folder,
         }  # fmt: skip
-        (self.note / _NOTE).write_text(json.dumps(told), encoding="utf-8")
+        (self.note / _NOTE).write_text(json.dumps(record), encoding="utf-8")
 
     def call(self, *words: str) -> int:
         """Run a command of `gcm-deploy` there, whose output goes here; return its exit code."""
@@ -224,14 +226,14 @@ def move(deployment: Deployment, options: Options, programs: Mapping[str, Progra
     try:
         with LocalLauncher() as local, _launcher(way, python, local) as there:
             python = there.ready().python
-            folder = _told(there, python, _MAKE_FOLDER, name)
+            folder = _printed_by(there, python, _MAKE_FOLDER, name)
             note, work = runs_folder() / name, os.getcwd()
             run = MovedRun(name, time.time(), work, way, python, folder, note)
             try:
                 moved = _brought(deployment, programs, there, run)
                 run.begin(pickle.dumps((moved, options, programs), protocol=5))
             except LaunchError:
-                _told(there, python, _REMOVE_FOLDER, folder)
+                _printed_by(there, python, _REMOVE_FOLDER, folder)
                 raise
     except LaunchError as fault:
         complain(str(fault))
@@ -371,16 +373,16 @@ def seen_from(way: Way, deployment: Deployment, python: str) -> Deployment:
     return replace(deployment, sites=tuple(sites))
 
 
-def _told(there: Launcher, python: str, program: str, *words: str) -> str:
+def _printed_by(there: Launcher, python: str, program: str, *words: str) -> str:
     """Return what a small program prints there; raises LaunchError."""
-    said = Collected()
-    process = there.start(Command((python, "-I", "-S", "-c", program, *words)), said)
+    printed = Collected()
+    process = there.start(Command((python, "-I", "-S", "-c", program, *words)), printed)
     process.close_input()
     if not process.wait(BEGIN_TIMEOUT).ok:
         raise LaunchError(
-            "the folder of the run cannot be made", place=there.place, cause=said.error.strip()
+            "the folder of the run cannot be made", place=there.place, cause=printed.error.strip()
         )
-    return said.output
+    return printed.output
 
 
 def _notes(moved: Deployment, host: str) -> Iterator[str]:

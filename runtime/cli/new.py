@@ -29,15 +29,13 @@ examples:
   gcm-deploy new --program 'ring.py 20' --where lyon,porto --ranks 4 --results 'out/*.npy'"""
 
 NEW = deploy_command(
-    "gcm-deploy new",
-    _DESCRIPTION,
-    Option(
-        "file", nargs="?", metavar="FILE", help="what to write; called like the program by default"
-    ),
+    "gcm-deploy new", _DESCRIPTION,
+    Option("file", nargs="?", metavar="FILE",
+           help="what to write; called like the program by default"),
     *(Option(f"--{one.option}", metavar="ANSWER", help=one.meaning) for one in QUESTIONS),
     Option("--overwrite", action="store_true", help="replace the file if it exists"),
     epilog=_EPILOG,
-)
+)  # fmt: skip
 
 
 def write_new(words: Sequence[str]) -> int:

@@ -7,11 +7,11 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from gcm.cli.output import Paint, columns_of, forget_output
 from runtime.cli.errors import COMMAND
@@ -26,12 +26,10 @@ from runtime.cli.screens.run_log import RunLog
 from runtime.cli.screens.watch import EndSignals, LogLines
 from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
-from runtime.deployment.planning.program_files import copies
 from runtime.exit_codes import FAULTS_FOUND, NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
 from runtime.lifecycle.failures import THE_ASSEMBLY
 from runtime.lifecycle.outcome import Outcome
 from runtime.lifecycle.run_life import RunPhase
-from runtime.lifecycle.state import RunTimeouts
 from runtime.processes.launcher.machine import Machine
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.samples import UNSAMPLED, Sampling
@@ -42,24 +40,16 @@ from runtime.views.plain_lines import MinuteLines, PlainLines
 from runtime.views.stream import FactListener, FactListeners, cleaned
 from runtime.views.summary import Summary, as_json, as_text, headline
 
-_log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from runtime.cli.screens.recording import Recording
 
-BYTES_PER_SECOND = 1_000_000
-"""The minimum rate at which program folders are copied, over the slowest of lines."""
+_log = logging.getLogger(__name__)
 
 SAMPLES = 2.0
 """How many seconds lie between two looks at a run that somebody observes."""
 
 SNAPSHOT_TIMEOUT = 6.0
 """How many seconds ranks have to say what they are doing."""
-
-
-class Recorder(FactListener, Protocol):
-    """A listener that keeps what it hears. `close` returns a message if it could not keep all."""
-
-    def close(self) -> str:
-        """Keep what is left."""
-        ...
 
 
 def run_plan(
@@ -78,28 +68,64 @@ def run_plan(
     one that will be repeated has no summary.
     """
     run_log = RunLog(options.log, options.log_level)
-    recorders: list[Recorder] = []
-    for file in filter(None, (options.record, options.spool)):
-        from runtime.cli.screens.recording import FactFile, Recording
+    with _recorded(options, run_log) as recorders:
+        failures: list[Exception] = []
 
-        recorders.append(Recording(file, FactFile(file)))
-    if options.report:
-        from runtime.cli.screens.recording import Recording
-        from runtime.cli.screens.report import ReportFile
+        def output_failed(error: Exception) -> None:
+            failures.append(error)
+            machine.interrupt()
 
-        recorders.append(Recording(options.report, ReportFile(options.report)))
-    if options.trace:
-        from runtime.cli.screens.recording import Recording
-        from runtime.cli.screens.report import TraceFile
+        begun = time.monotonic()
+        printers = [Printer(one, output_failed) for one in _screens(plan, options)]
+        listeners = FactListeners(*printers, *recorders)
 
-        recorders.append(Recording(options.trace, TraceFile(options.trace)))
-    if options.web:
-        from runtime.cli.screens.recording import Recording
-        from runtime.cli.screens.report import LivingPage
+        def tell(record: Logged | CommandEnded) -> None:
+            listeners.hear(Fact(time.monotonic() - begun, MACHINE, cleaned(record)))
 
-        page = LivingPage()
-        recorders.append(Recording(page.server.url, page))
-        print(f"{COMMAND}: the run is shown at {page.server.url}", file=sys.stderr, flush=True)
+        def say(text: str) -> None:
+            tell(Logged(text))
+
+        machine = Machine(
+            plan, through(listeners), warm=warm, stdin=0, reach=reach,
+            samples=_sampling(options, is_recorded=bool(recorders)),
+        )  # fmt: skip
+        ending = EndSignals(say, machine.interrupt, explain=lambda *_: machine.explain())
+        try:
+            followed = _SampledWhileFollowed(
+                listeners, machine, is_sampled=bool(recorders) or _shows_tree(options)
+            )
+            with (
+                run_log.attached(),
+                LogLines(say, options.log_level).attached(),
+                ending.awaited(),
+                open_to_inspection(partial(_seen, machine, begun), followed),
+            ):
+                _log.info("process %d: %s", os.getpid(), shlex.join(without_values(sys.argv)))
+                outcome = machine.run()
+        finally:
+            for printer in printers:
+                printer.close()
+            ending.over()
+        if failures:
+            # what is left in the buffer could not be written either
+            forget_output()
+        has_begun = outcome.started_after is not None or outcome.exit_code != NEVER_STARTED
+        if not (has_begun or failures or ending.code) and is_repeated(outcome):
+            return NEVER_STARTED
+        errors = (*map(_why, failures), *outcome.errors)
+        for message in (*errors, *hints(plan, outcome.exceptions)):
+            complain(message)
+        code = _code(outcome, ending, failures)
+        run_log.stays = bool(code) and not failures and _needs_log(outcome, ending)
+        tell(CommandEnded(code, errors))
+        _tell(listeners.account.summary(), options)
+        return code
+
+
+@contextmanager
+def _recorded(options: Options, run_log: RunLog) -> Iterator[list[Recording]]:
+    """Yield what records a run; at the end of the block it is closed, as is the log."""
+    recorders = list(_recorders(options))
     if recorders:
         from runtime.cli.description import description
 
@@ -107,10 +133,7 @@ def run_plan(
         for one in recorders:
             one.hear(begun)
     try:
-        return _run(
-            plan, options, recorders, run_log, warm=warm, reach=reach, through=through,
-            is_repeated=is_repeated,
-        )  # fmt: skip
+        yield recorders
     finally:
         for one in recorders:
             if fault := one.close():
@@ -119,72 +142,22 @@ def run_plan(
             complain(f"the log of this run: {kept}")
 
 
-def _run(
-    plan: DeploymentPlan,
-    options: Options,
-    recorders: Sequence[FactListener],
-    run_log: RunLog,
-    *,
-    warm: WarmStart | None,
-    reach: Reach,
-    through: Callable[[FactListener], FactListener],
-    is_repeated: Callable[[Outcome], bool],
-) -> int:
-    files = [RankFiles(Path(options.output_dir))] if options.output_dir else []
-    failures: list[Exception] = []
+def _recorders(options: Options) -> Iterator[Recording]:
+    """Yield what records a run, for what is asked for; what a run does not need is not loaded."""
+    if not any((options.record, options.spool, options.report, options.trace, options.web)):
+        return
+    from runtime.cli.screens import recording, report
 
-    def output_failed(error: Exception) -> None:
-        failures.append(error)
-        machine.interrupt()
-
-    begun = time.monotonic()
-    printers = [Printer(screen, output_failed) for screen in (_screen(plan, options), *files)]
-    listeners = FactListeners(*printers, *recorders)
-
-    def tell(record: Logged | CommandEnded) -> None:
-        listeners.hear(Fact(time.monotonic() - begun, MACHINE, cleaned(record)))
-
-    def say(text: str) -> None:
-        tell(Logged(text))
-
-    machine = Machine(
-        plan, through(listeners), warm=warm, stdin=0, reach=reach,
-        timeouts=RunTimeouts(start=options.timeout + copying_time(plan)),
-        samples=_sampling(options, is_recorded=bool(recorders)),
-    )  # fmt: skip
-    ending = EndSignals(say, machine.interrupt, explain=lambda *_: machine.explain())
-    log = LogLines(say, options.log_level)
-    try:
-        seen = partial(_seen, machine, begun)
-        followed = _SampledWhileFollowed(
-            listeners, machine, is_sampled=bool(recorders) or _shows_tree(options)
-        )
-        with (
-            run_log.attached(),
-            log.attached(),
-            ending.awaited(),
-            open_to_inspection(seen, followed),
-        ):
-            _log.info("process %d: %s", os.getpid(), shlex.join(without_values(sys.argv)))
-            outcome = machine.run()
-    finally:
-        for printer in printers:
-            printer.close()
-        ending.over()
-    if failures:
-        # what is left in the buffer could not be written either
-        forget_output()
-    has_begun = outcome.started_after is not None or outcome.exit_code != NEVER_STARTED
-    if not (has_begun or failures or ending.code) and is_repeated(outcome):
-        return NEVER_STARTED
-    errors = (*map(_why, failures), *outcome.errors)
-    for message in (*errors, *hints(plan, outcome.exceptions)):
-        complain(message)
-    code = _code(outcome, ending, failures)
-    run_log.stays = bool(code) and not failures and _needs_log(outcome, ending)
-    tell(CommandEnded(code, errors))
-    _tell(listeners.account.summary(), options)
-    return code
+    for file in filter(None, (options.record, options.spool)):
+        yield recording.Recording(file, recording.FactFile(file))
+    if options.report:
+        yield recording.Recording(options.report, report.report_file(options.report))
+    if options.trace:
+        yield recording.Recording(options.trace, report.trace_file(options.trace))
+    if options.web:
+        page = report.LivingPage()
+        yield recording.Recording(page.server.url, page)
+        print(f"{COMMAND}: the run is shown at {page.server.url}", file=sys.stderr, flush=True)
 
 
 class _SampledWhileFollowed:
@@ -216,8 +189,10 @@ def _needs_log(outcome: Outcome, ending: EndSignals) -> bool:
     cause = outcome.first_cause
     if cause is None:
         return ending.code is None and outcome.exit_code == NEVER_STARTED
-    is_told = cause.death.is_said if cause.death is not None else cause.failure.who == THE_ASSEMBLY
-    return ending.code is None and not is_told
+    is_explained = (
+        cause.death.is_stated if cause.death is not None else cause.failure.who == THE_ASSEMBLY
+    )
+    return ending.code is None and not is_explained
 
 
 def _seen(machine: Machine, begun: float, with_stacks: bool) -> Iterator[Fact]:
@@ -232,19 +207,17 @@ def _seen(machine: Machine, begun: float, with_stacks: bool) -> Iterator[Fact]:
         yield Fact(time.monotonic() - begun, name, record)
 
 
-def copying_time(plan: DeploymentPlan) -> float:
-    """Return how many seconds longer a start may take because files have to be copied."""
-    copied = copies(plan.deployment)
-    total = sum(files.size * len(copied[name]) for name, files in plan.programs.items())
-    return total / BYTES_PER_SECOND
-
-
 def _why(failure: Exception) -> str:
     if isinstance(failure, BrokenPipeError):
         return "nothing reads the output any more, so the run was ended"
     if isinstance(failure, OSError):
         return f"the output could not be written: {failure.strerror}"
     return str(failure)
+
+
+def _screens(plan: DeploymentPlan, options: Options) -> list[Screen]:
+    files = [RankFiles(Path(options.output_dir))] if options.output_dir else []
+    return [_screen(plan, options), *files]
 
 
 def _screen(plan: DeploymentPlan, options: Options) -> Screen:
@@ -294,8 +267,8 @@ def _tell(summary: Summary, options: Options) -> None:
     if options.format is Format.JSON:
         write(as_json(summary))
     elif options.summary or options.verbose:
-        told = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr))
-        print(told, end="", file=sys.stderr)
+        shown = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr))
+        print(shown, end="", file=sys.stderr)
     elif sys.stderr.isatty() and not options.quiet:
         style = "red" if summary.code else "green"
         print(Paint.on(sys.stderr)(headline(summary), "bold", style), file=sys.stderr)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gcm.cli.common_options import Option
+from gcm.cli.common_options import Option, number_of
 from runtime.cli.errors import UsageError
 from runtime.cli.line.options import DEFAULT_TIMEOUT, SETTINGS, deploy_command, read_options
-from runtime.cli.line.values import rounds, seconds
+from runtime.cli.line.values import seconds
 from runtime.cli.load import load_deployment, tuned_file
 from runtime.cli.streams import write
 from runtime.cli.write import check_folder, save
@@ -37,18 +37,13 @@ examples:
 _PROGRAM = "runtime.mpi.collectives.measuring"
 
 TUNE = deploy_command(
-    "gcm-deploy tune",
-    _DESCRIPTION,
+    "gcm-deploy tune", _DESCRIPTION,
     Option("descriptor", metavar="DESCRIPTOR", help="the machine, and who runs on it"),
     SETTINGS,
-    Option(
-        "--rounds", metavar="N", read=rounds, default=5,
-        help="how often all plans take turns (default: %(default)d)",
-    ),
-    Option(
-        "--timeout", metavar="SECONDS", read=seconds, default=DEFAULT_TIMEOUT,
-        help="give up if it has not started by then (default: %(default)g)",
-    ),
+    Option("--rounds", metavar="N", read=number_of("rounds"), default=5,
+           help="how often all plans take turns (default: %(default)d)"),
+    Option("--timeout", metavar="SECONDS", read=seconds, default=DEFAULT_TIMEOUT,
+           help="give up if it has not started by then (default: %(default)g)"),
     epilog=_EPILOG,
 )  # fmt: skip
 
@@ -60,22 +55,21 @@ def tune(words: Sequence[str]) -> int:
         UsageError: no program of the descriptor has collectives over several clusters.
         OutputFailed: the file cannot be written.
     """
-    from runtime.cli.run import complain, copying_time
+    from runtime.cli.run import complain
     from runtime.collectives.tuning import rules_for
     from runtime.deployment import make_plan
-    from runtime.lifecycle.state import RunTimeouts
     from runtime.processes.launcher.machine import Machine
 
     found = TUNE.parser().parse_args(words)
     file = tuned_file(found.descriptor)
     check_folder(file)
     sets = [word for name, value in found.settings for word in ("--set", f"{name}={value}")]
-    deployment = load_deployment(read_options([*sets, found.descriptor]))
+    options = read_options([*sets, "--timeout", str(found.timeout), found.descriptor])
+    deployment = load_deployment(options)
     if deployment is None:
         return FAULTS
-    plan, said = make_plan(_measured(deployment, found.rounds), {}), _Output()
-    limit = found.timeout + copying_time(plan)
-    machine = Machine(plan, said, timeouts=RunTimeouts(start=limit)).start()
+    plan, output = make_plan(_measured(deployment, found.rounds), {}), _Output()
+    machine = Machine(plan, output).start()
     try:
         outcome = machine.wait()
     finally:
@@ -84,7 +78,7 @@ def tune(words: Sequence[str]) -> int:
         for error in outcome.errors:
             complain(error)
         return outcome.exit_code
-    timings = _timings(b"".join(said.pieces))
+    timings = _timings(b"".join(output.pieces))
     rules = rules_for(timings)
     text = "".join(f"{rule}\n" for rule in rules)
     save(f"# made by gcm-deploy tune {found.descriptor}\n{text}", file, overwrite=True)

@@ -13,6 +13,7 @@ from runtime.cli.errors import UsageError
 from runtime.cli.line.options import Format, deploy_command
 from runtime.cli.run import complain
 from runtime.cli.screens.plain import PlainScreen
+from runtime.cli.screens.printer import Screen
 from runtime.cli.streams import write
 from runtime.views.account import RunAccount
 from runtime.views.fact_lines import UnreadableFacts, read_facts
@@ -43,25 +44,16 @@ class Shown(StrEnum):
 
 
 VIEW = deploy_command(
-    "gcm-deploy view",
-    _DESCRIPTION,
+    "gcm-deploy view", _DESCRIPTION,
     Option("file", metavar="FILE", help="what gcm-deploy --record FILE has written"),
-    Option(
-        "--show", choices=[str(one) for one in Shown], default=Shown.SUMMARY,
-        help="the summary, with the errors of the run; the tree as it was last; or all lines",
-    ),
-    Option(
-        "--format", choices=[str(one) for one in Format], default=Format.TEXT,
-        help="the summary for people or for programs",
-    ),
-    Option(
-        "--report", metavar="FILE", default="",
-        help="write a page about the run for a browser, as gcm-deploy --report does",
-    ),
-    Option(
-        "--trace", metavar="FILE", default="",
-        help="write what gcm-deploy --trace does, if that was given with --record",
-    ),
+    Option("--show", choices=[str(one) for one in Shown], default=Shown.SUMMARY,
+           help="the summary, with the errors of the run; the tree as it was last; or all lines"),
+    Option("--format", choices=[str(one) for one in Format], default=Format.TEXT,
+           help="the summary for people or for programs"),
+    Option("--report", metavar="FILE", default="",
+           help="write a page about the run for a browser, as gcm-deploy --report does"),
+    Option("--trace", metavar="FILE", default="",
+           help="write what gcm-deploy --trace does, if that was given with --record"),
     epilog=_EPILOG,
 )  # fmt: skip
 
@@ -104,10 +96,10 @@ def view(words: Sequence[str]) -> int:
 def _written(file: str, report: str, trace: str) -> int:
     """Write a report or a trace, or both, of a recorded run."""
     from runtime.cli.screens.recording import written_where_possible
-    from runtime.cli.screens.report import ReportFile, TraceFile  # not for what is shown here
+    from runtime.cli.screens.report import report_file, trace_file  # not for what is shown here
 
-    screens: list[ReportFile | TraceFile] = [ReportFile(report)] if report else []
-    screens += [TraceFile(trace)] if trace else []
+    screens: list[Screen] = [report_file(report)] if report else []
+    screens += [trace_file(trace)] if trace else []
     with recorded(file) as facts:
         for fact in facts:
             for one in screens:
@@ -119,14 +111,13 @@ def _written(file: str, report: str, trace: str) -> int:
 
 
 COMPARE = deploy_command(
-    "gcm-deploy compare",
-    "Compare two runs that gcm-deploy --record FILE has recorded.",
+    "gcm-deploy compare", "Compare two runs that gcm-deploy --record FILE has recorded.",
     Option("first", metavar="FIRST", help="what gcm-deploy --record FILE has written"),
     Option("second", metavar="SECOND", help="the same of another run"),
     epilog="""\
 examples:
   gcm-deploy compare before.facts after.facts   what has become faster or slower, and where""",
-)
+)  # fmt: skip
 
 
 def compare(words: Sequence[str]) -> int:

@@ -18,14 +18,10 @@ from runtime.views.facts import Fact
 WEB = deploy_command(
     "gcm-deploy web",
     "Show a run in a browser of this machine: one that goes on, or one that was recorded.",
-    Option(
-        "run", metavar="PID|FILE",
-        help="the process number of a gcm-deploy, as gcm-deploy ps shows it, or a recorded run",
-    ),
-    Option(
-        "--port", metavar="PORT", read=port, default=0,
-        help="the port at 127.0.0.1 (default: any free one)",
-    ),
+    Option("run", metavar="PID|FILE",
+           help="the process number of a gcm-deploy, as gcm-deploy ps shows it, or a recorded run"),
+    Option("--port", metavar="PORT", read=port, default=0,
+           help="the port at 127.0.0.1 (default: any free one)"),
     epilog="""\
 examples:
   gcm-deploy web 4711                 the run whose gcm-deploy is process 4711

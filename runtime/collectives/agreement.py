@@ -92,20 +92,6 @@ class Agreement:
     value, once there is one.
     """
 
-    __slots__ = (
-        "_accepted_by",
-        "_answers",
-        "_ballot",
-        "_dead",
-        "_kept",
-        "_me",
-        "_members",
-        "_mine",
-        "_proposed",
-        "decision",
-        "number",
-    )
-
     def __init__(
         self, number: int, me: int, members: Sequence[int], dead: Iterable[int] = ()
     ) -> None:
@@ -237,8 +223,6 @@ class Agreements:
     The last decided one is kept for members that lose its leader. A member that begins the next one
     has decided all before.
     """
-
-    __slots__ = ("_count", "_dead", "_me", "_members", "_open", "_send")
 
     def __init__(
         self,

@@ -79,7 +79,6 @@ class PlanChoice(Protocol):
         `size` is the number of bytes rounded up to a power of two, 0 for none, and None where
         members do not know it beforehand. Called once for each communicator, operation and size.
         """
-        ...
 
 
 class UsualPlans:

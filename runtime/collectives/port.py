@@ -38,7 +38,6 @@ class InTurn(Pending, Protocol):
     @property
     def has_begun_all(self) -> bool:
         """Whether no block waits for its turn."""
-        ...
 
 
 def content(parcel: Parcel) -> memoryview:

@@ -112,8 +112,6 @@ class Modes:
     ValueError: gcm_recovery is 'heal', and not one of none, shrink, blank, rebuild, abort
     """
 
-    __slots__ = ("is_strict", "messages", "recovery")
-
     def __init__(
         self,
         recovery: RecoveryMode = RecoveryMode.NONE,
@@ -134,7 +132,7 @@ class Modes:
         Raises:
             ValueError: there is no such mode.
         """
-        told = dict(before.told()) if before is not None else {}
+        told = dict(before.as_hints()) if before is not None else {}
         if RECOVERY_KEY in info:
             told.pop(MESSAGES_KEY, None)
         told.update((key, info[key]) for key in KEYS if key in info)
@@ -149,7 +147,7 @@ class Modes:
             is_strict=_YES_NO[strict],
         )
 
-    def told(self) -> dict[str, str]:
+    def as_hints(self) -> dict[str, str]:
         """Return the modes as the keys and values of an info."""
         return {
             RECOVERY_KEY: self.recovery.value,
@@ -172,8 +170,6 @@ class CommunicatorLife:
     >>> str(life.state), life.admits_messages
     ('FT_DETECTED', False)
     """
-
-    __slots__ = ("modes", "state")
 
     def __init__(self, modes: Modes | None = None) -> None:
         self.modes = modes or Modes()

@@ -74,7 +74,7 @@ class CodeConnections(PeerConnections):
                 self._places,
                 link.credentials,
                 known.grid,
-                front_ends=front_end_parties(known),
+                front_ends=front_end_parties(known.front_ends),
                 peers=lambda peer: link.to(CodeRoutes, rank_path(self.name_of(peer))),
                 share=lambda _: None,
                 stop_of=coupled_stop,

@@ -40,34 +40,27 @@ class CodeControl(Protocol):
 
         Raises CodeBusy if the code has not ended, CodeNotStarted if it cannot start.
         """
-        ...
 
     def stop(self, grace: float = 2.0) -> None:
         """Send SIGTERM to all ranks, and kill those left after `grace` seconds.
 
         Returns when the code has ended; raises CodeNotRunning.
         """
-        ...
 
     def kill(self) -> None:
         """Kill the code, and return when it has ended; raises CodeNotRunning."""
-        ...
 
     def status(self) -> CodeStatus:
         """Return the state of the code."""
-        ...
 
     def exit_codes(self) -> dict[int, int]:
         """Return the exit code of every rank that has ended, as a shell would report it."""
-        ...
 
     def output(self) -> list[OutputLine]:
         """Return the last lines of output, at most 10,000, over all runs of the code."""
-        ...
 
     def wait(self, timeout: float | None = None) -> dict[int, int]:
         """Return the exit codes once the code has ended; raises CodeNotRunning, TimeoutError."""
-        ...
 
 
 class CodeMessages(Protocol):
@@ -75,7 +68,6 @@ class CodeMessages(Protocol):
 
     def send(self, value: Any, rank: int = 0, tag: int = 0, timeout: float | None = None) -> None:
         """Send a value to a rank; raises as `coupling.send` does."""
-        ...
 
     def recv(
         self,
@@ -84,7 +76,6 @@ class CodeMessages(Protocol):
         timeout: float | None = None,
     ) -> Any:
         """Wait for a message from a rank and return its value; raises as `coupling.recv` does."""
-        ...
 
     def receive(
         self,
@@ -93,4 +84,3 @@ class CodeMessages(Protocol):
         timeout: float | None = None,
     ) -> Message:
         """Wait for a message from a rank and return it with its rank and tag."""
-        ...

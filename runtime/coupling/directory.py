@@ -21,8 +21,6 @@ class CodeDirectory:
     ('/ranks/1:0:0', ('ocean', 2))
     """
 
-    __slots__ = ("_clusters", "has_driver", "sizes")
-
     def __init__(
         self, codes: Mapping[str, Sequence[tuple[str, int]]], has_driver: bool = False
     ) -> None:

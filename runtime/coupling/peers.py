@@ -21,8 +21,6 @@ class Order:
     ([], ['a', 'b'], ['c'])
     """
 
-    __slots__ = ("_early", "_next")
-
     def __init__(self) -> None:
         self._next = 0
         self._early: dict[int, object] = {}
@@ -76,20 +74,15 @@ class Peers:
         self._incarnations[code] = incarnation
         self._ended.pop(code, None)
         self._watched = {peer for peer in self._watched if peer[0] != code}
-        self._ended_ranks = {
-            peer: why for peer, why in self._ended_ranks.items() if peer[0] != code
-        }
-        self._windows = {peer: one for peer, one in self._windows.items() if peer[0] != code}
-        self._sent = {peer: one for peer, one in self._sent.items() if peer[0] != code}
+        of_peers: tuple[dict[Peer, Any], ...] = (self._ended_ranks, self._windows, self._sent)
+        for known in of_peers:
+            for peer in [one for one in known if one[0] == code]:
+                del known[peer]
         # Messages of the new incarnation may arrive before the notice that it has begun.
-        self._receive_windows = {
-            key: one
-            for key, one in self._receive_windows.items()
-            if key[0] != code or key[2] >= incarnation
-        }
-        self._orders = {
-            key: one for key, one in self._orders.items() if key[0] != code or key[2] >= incarnation
-        }
+        of_runs: tuple[dict[tuple[str, int, int], Any], ...] = (self._receive_windows, self._orders)
+        for past in of_runs:
+            for key in [one for one in past if one[0] == code and one[2] < incarnation]:
+                del past[key]
 
     def ended(self, code: str, why: str) -> None:
         """Record that a whole code has ended."""

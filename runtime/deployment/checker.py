@@ -25,7 +25,7 @@ def check_descriptors(files: Iterable[str], roots: Sequence[str]) -> Diagnostics
     for file in files:
         assemblies: dict[str, None] = {}
         context = surroundings_of(file, roots=roots)
-        quiet = _virtual_nodes(roots, is_told=False, with_classes=False)
+        quiet = _virtual_nodes(roots, is_reported=False, with_classes=False)
         noting = replace(context, virtual_nodes=_noted(quiet, assemblies))
         read_descriptor(file, surroundings=noting, diagnostics=diagnostics)
         for assembly in assemblies:
@@ -130,14 +130,14 @@ def _cannot_hold(folder: str) -> str:
     return "" if os.access(above, os.W_OK | os.X_OK) else f"{above} cannot be written to"
 
 
-def _virtual_nodes(roots: Sequence[str], is_told: bool, with_classes: bool) -> VirtualNodes:
+def _virtual_nodes(roots: Sequence[str], is_reported: bool, with_classes: bool) -> VirtualNodes:
     def of_file(
         file: str, arguments: Mapping[str, str], diagnostics: Diagnostics
     ) -> Iterable[str] | None:
         # Imported only for descriptors with an assembly: the others start faster without.
         from gcm.adl import has_run, plan_document, run_operation, virtual_nodes_of
 
-        path, found = os.path.expanduser(file), diagnostics if is_told else Diagnostics()
+        path, found = os.path.expanduser(file), diagnostics if is_reported else Diagnostics()
         if with_classes:
             plan = plan_document(path, arguments=arguments, roots=roots, diagnostics=found)
             if plan is None:

@@ -118,8 +118,8 @@ def _application(request: OneLineRequest) -> Element:
         name, equals, value = variable.partition("=")
         given = {"value": _plain(value)} if equals else {}
         inside.append(Element("environment", {"name": _plain(name), **given}, keeps_empty=True))
-    said = {str(request.kind): request.program, "folder": request.folder}
-    return _element("application", {**said, **request.more("application")}, inside)
+    attributes = {str(request.kind): request.program, "folder": request.folder}
+    return _element("application", {**attributes, **request.more("application")}, inside)
 
 
 def _machine(request: OneLineRequest) -> _Parts:

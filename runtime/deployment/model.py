@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from enum import StrEnum
 
 from gcm.documents import Location
@@ -463,8 +463,12 @@ class Deployment:
     """Whether ranks keep their latest calls and messages, to tell them at their end."""
     checked: bool = False
     """Whether ranks tell of their calls, which are compared to find faults of the program."""
+    start_timeout: float = 60.0
+    """Seconds until the application has to run; a plan has more where a start takes longer."""
     run_timeout: float = 0.0
     """Seconds for which the application may run; 0 means no limit."""
+    start: tuple[int, int] | None = None
+    """With how many of all clusters behind queues the run begins; None for all of them."""
     peers: PeersRequest | None = None
     """What has to be booked before there is a machine; until then the sites are placeholders."""
     typed: tuple[str, ...] = ()
@@ -478,6 +482,24 @@ class Deployment:
     def cluster(self, position: Position) -> DeployedCluster:
         """Return the cluster at a position."""
         return self.sites[position[0]].clusters[position[1]]
+
+    def queued(self) -> list[DeployedCluster]:
+        """Return the clusters behind queues."""
+        return [one for one in self.clusters() if one.batch is not None]
+
+    def led_without(self, late: Collection[str]) -> Deployment:
+        """Return the same machine, led by clusters that are not `late` where there are others."""
+
+        def lead(names: Sequence[str], before: int) -> int:
+            there = (one for one in (before, *range(len(names))) if names[one] not in late)
+            return next(there, before)
+
+        sites = tuple(
+            replace(site, leader=lead([one.identifier for one in site.clusters], site.leader))
+            for site in self.sites
+        )
+        leaders = [site.clusters[site.leader].identifier for site in sites]
+        return replace(self, sites=sites, leader=lead(leaders, self.leader))
 
     def path_of(self, node: NodeAddress) -> str:
         """Return the `site/cluster/node` of a node."""

@@ -71,7 +71,7 @@ def check_connections(
     """
     tried = {(dial.source, dial.target, dial.to_front_end): dial for dial in dials}
     owners = {at: record for record in records for at in record.host.clusters}
-    told: dict[tuple[Position, Position, bool], tuple[Dial, Route | None]] = {}
+    blocked: dict[tuple[Position, Position, bool], tuple[Dial, Route | None]] = {}
     for source in owners:
         for target in owners:
             if source == target or not _have_ranks(grid, source, target):
@@ -83,11 +83,11 @@ def check_connections(
                 assert dial is not None
                 key = (dial.source, dial.target, dial.to_front_end)
                 if works is None:
-                    told[key] = dial, None
+                    blocked[key] = dial, None
                     break  # all of them are closed; the shortest is the one to open
-                told.setdefault(key, (dial, found[works]))
+                blocked.setdefault(key, (dial, found[works]))
     endpoints: dict[object, list[tuple[Dial, Route | None]]] = {}
-    for dial, another in told.values():
+    for dial, another in blocked.values():
         kind = dial.outcome.partition(":")[0]
         endpoint = (dial.target, dial.to_front_end, kind, another is None)
         endpoints.setdefault(endpoint, []).append((dial, another))

@@ -71,7 +71,7 @@ def check_mpi(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[
     fault = record.mpi_fault
     if fault is not None and facts.mpiexec:
         loaded = f" (mpi4py loads {facts.library})" if facts.library else ""
-        is_other = fault.kind == "WrongMpiexec"
+        is_other = type(fault).__name__ == "WrongMpiexec"
         yield _finding(
             host, "two-mpis" if is_other else "mpiexec-fails",
             f"{fault.what}{loaded}" + _last_line(fault.cause),

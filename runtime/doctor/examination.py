@@ -25,10 +25,9 @@ from runtime.doctor.asking import Conversation
 from runtime.doctor.between import findings_of
 from runtime.doctor.hosts import hosts_of, the_launcher, this_machine
 from runtime.doctor.jobs import JobExamination, JobTrial, missing_starter, refusals
-from runtime.doctor.records import Dial, ExaminedHost, Fault, Finding, Record, facts_of
-from runtime.errors import GridError
+from runtime.doctor.records import Dial, ExaminedHost, Finding, Record, facts_of
 from runtime.launchers.base import Launcher
-from runtime.launchers.errors import LaunchError
+from runtime.launchers.errors import LaunchError, WrongMpiexec
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import check_mpi_pair, detect_native_mpi
 from runtime.native_mpi import AUTO
@@ -143,7 +142,7 @@ class _Visit:
                 there = float(talk.ask(self._timeout, do="clock"))
                 ahead = (there - time.time(), there - begun)
         except LaunchError as error:
-            return Record(host, fault=_fault(error))
+            return Record(host, fault=error)
         record = Record(host, facts, ahead=ahead)
         if host.behind is None and facts.mpiexec and host.needs_mpi:
             has_mpi4py = facts.library and host.needs_mpi4py
@@ -191,7 +190,7 @@ class _Visit:
 
     def _try_mpi(
         self, launcher: Launcher, host: ExaminedHost, mpiexec: str, python: str, *, two: bool
-    ) -> Fault | None:
+    ) -> LaunchError | None:
         """Return why `mpiexec` cannot run two ranks, or None."""
         with self._busy(host, f"two ranks of {mpiexec}"):
             try:
@@ -201,11 +200,11 @@ class _Visit:
                         f"{mpiexec} belongs to {native.name},"
                         f" and the descriptor says {host.flavour}"
                     )
-                    return Fault("WrongMpiexec", what)
+                    return WrongMpiexec(what)
                 if two:
                     check_mpi_pair(launcher, native, mpiexec, python, timeout=self._timeout)
             except LaunchError as error:
-                return _fault(error)
+                return error
         return None
 
     # --- batch systems --------------------------------------------------------------------------
@@ -353,7 +352,3 @@ class _Visit:
         now = time.monotonic()
         for where, (what, since) in doing:
             self._say(f"{where}: waiting for {what}, {now - since:.0f} s of {self._timeout:g} s")
-
-
-def _fault(error: GridError) -> Fault:
-    return Fault(type(error).__name__, error.what, error.cause, error.cure)

@@ -54,10 +54,10 @@ def refusals(cluster: DeployedCluster, queue: JobQueue) -> Iterator[Finding]:
     if not (words := system.check()):
         return
     script = system.script(cluster.batch, "gcm-doctor", ".cache/gcm/leases/gcm-doctor")
-    code, printed, said = queue.run(words, script)
+    code, printed, errors = queue.run(words, script)
     if code:
         yield _finding(
-            cluster, "batch-refused", f"{system.name} would refuse the job: {said or printed}",
+            cluster, "batch-refused", f"{system.name} would refuse the job: {errors or printed}",
             "the run would end before it has any nodes", "correct <batch>; a dry run shows the"
             f" script, and the site answers to: {shlex.join(words)} < script",
         )  # fmt: skip
@@ -154,8 +154,10 @@ class JobExamination:
 
     def _try(self, there: Launcher, command: Command) -> str:
         """Return what a command does with two ranks, in words."""
-        said = Collected()
-        process = there.start(command, said)  # whose input stays open, as that of a run's mpiexec
+        printed = Collected()
+        process = there.start(
+            command, printed
+        )  # whose input stays open, as that of a run's mpiexec
         try:
             ended = process.wait(self._timeout)
         except CommandNotFound:
@@ -163,12 +165,12 @@ class JobExamination:
         except LaunchError as fault:
             process.kill()
             return fault.what
-        sizes = re.findall(r"size (\d+)", said.output)
+        sizes = re.findall(r"size (\d+)", printed.output)
         if sizes == ["2", "2"]:
             return TWO_RANKS
         if sizes == ["1", "1"]:
             return "starts two programs that do not find each other: it belongs to another MPI"
-        lines = (said.error or said.output).strip().splitlines()
+        lines = (printed.error or printed.output).strip().splitlines()
         return f"fails ({ended}): {lines[0] if lines else 'it says nothing'}"
 
 

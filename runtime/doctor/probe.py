@@ -231,7 +231,7 @@ def _greet(listener: socket.socket, word: bytes) -> None:
 def _dialled(host: str, port: int, word: bytes) -> str:
     try:
         with socket.create_connection((host, port), timeout=DIAL_TIMEOUT) as made:
-            said = made.recv(len(word), socket.MSG_WAITALL)
+            answer = made.recv(len(word), socket.MSG_WAITALL)
     except socket.gaierror as error:
         return f"unresolved: {error.strerror}"
     except ConnectionRefusedError:
@@ -240,7 +240,7 @@ def _dialled(host: str, port: int, word: bytes) -> str:
         return f"silent: no answer within {DIAL_TIMEOUT:g} s"
     except OSError as error:
         return f"other: {error.strerror or error}"
-    return "open" if said == word else "other: somebody else listens there"
+    return "open" if answer == word else "other: somebody else listens there"
 
 
 if __name__ == "__main__":

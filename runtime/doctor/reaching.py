@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from gcm.documents import Severity
 from runtime.deployment import SshHop
-from runtime.doctor.records import ExaminedHost, Fault, Finding, Record
+from runtime.doctor.records import ExaminedHost, Finding, Record
 
-_Mend = Callable[[SshHop, Fault], str]
+if TYPE_CHECKING:
+    from runtime.launchers.errors import LaunchError
+
+_Mend = Callable[[tuple[SshHop, ...], "LaunchError"], str]
 
 
 def by_hand(hops: tuple[SshHop, ...], program: str = "ssh") -> str:
@@ -37,7 +41,8 @@ def check_reached(record: Record) -> Iterator[Finding]:
     fault, host = record.fault, record.host
     if fault is None:
         return
-    code, why = _MEANINGS.get(fault.kind, ("not-reached", "nothing can be started there"))
+    unknown = "not-reached", "nothing can be started there"
+    code, why = _MEANINGS.get(type(fault).__name__, unknown)
     yield Finding(
         code,
         Severity.ERROR,
@@ -49,9 +54,9 @@ def check_reached(record: Record) -> Iterator[Finding]:
     )
 
 
-def _mend(host: ExaminedHost, fault: Fault) -> str:
+def _mend(host: ExaminedHost, fault: LaunchError) -> str:
     hops = host.hops if host.behind is None else (SshHop(host.name),)
-    fix = _MENDS.get(fault.kind)
+    fix = _MENDS.get(type(fault).__name__)
     if not hops or fix is None:
         return fault.cure
     prefix = f"on the front-end of {host.where.partition(',')[0]}: " if host.behind else ""
@@ -62,37 +67,37 @@ def _known_name(hop: SshHop) -> str:
     return f"[{hop.host}]:{hop.port}" if hop.port not in (None, 22) else hop.host
 
 
-def _forget(hops: tuple[SshHop, ...], _: Fault) -> str:
+def _forget(hops: tuple[SshHop, ...], _: LaunchError) -> str:
     hop = hops[-1]
     file = ["-f", hop.known_hosts] if hop.known_hosts else []
     command = shlex.join(["ssh-keygen", *file, "-R", _known_name(hop)])
     return f"if the host was really set up anew: {command}"
 
 
-def _vouch(hops: tuple[SshHop, ...], _: Fault) -> str:
+def _vouch(hops: tuple[SshHop, ...], _: LaunchError) -> str:
     return (
         f"connect once and compare the fingerprint: {by_hand(hops)}"
         f' (or write new-host-keys="accept" in its <ssh>)'
     )
 
 
-def _bring_key(hops: tuple[SshHop, ...], _: Fault) -> str:
+def _bring_key(hops: tuple[SshHop, ...], _: LaunchError) -> str:
     hop = hops[-1]
     agent = f"; if the key has a passphrase: ssh-add {shlex.quote(hop.key)}".rstrip(" '")
     return by_hand(hops, "ssh-copy-id") + agent
 
 
-def _correct_host(hops: tuple[SshHop, ...], _: Fault) -> str:
+def _correct_host(hops: tuple[SshHop, ...], _: LaunchError) -> str:
     host = shlex.quote(hops[-1].host)
     return f"see whether the name is right: getent hosts {host}; then correct host= in its <ssh>"
 
 
-def _try(hops: tuple[SshHop, ...], fault: Fault) -> str:
+def _try(hops: tuple[SshHop, ...], fault: LaunchError) -> str:
     return f"{fault.cure.rstrip('.')}; by hand: {by_hand(hops)} true"
 
 
 _ASKS = "ssh would have to ask a question, and nobody is there to answer it"
-_MEANINGS = {
+_MEANINGS: dict[str, tuple[str, str]] = {
     "HostKeyUnknown": ("ssh-unknown-host-key", _ASKS),
     "HostKeyChanged": ("ssh-changed-host-key", "a changed key is never trusted"),
     "AuthenticationRefused": ("ssh-no-key", _ASKS),
@@ -103,7 +108,7 @@ _MEANINGS = {
     "PythonMissing": ("no-python", "the front-end of a cluster is a Python program"),
     "PythonTooOld": ("old-python", "the front-end of a cluster needs Python 3.11 or newer"),
 }
-_MENDS: dict[str, Callable[[tuple[SshHop, ...], Fault], str]] = {
+_MENDS: dict[str, _Mend] = {
     "HostKeyUnknown": _vouch,
     "HostKeyChanged": _forget,
     "AuthenticationRefused": _bring_key,

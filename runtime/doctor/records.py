@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gcm.documents import Location, Severity
 from gcm.records import dataclass
 from runtime.deployment import NamedLauncher, Position, SshHop
 from runtime.native_mpi import AUTO
+
+if TYPE_CHECKING:
+    from runtime.launchers.errors import LaunchError
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,23 +135,13 @@ def fits(value: object, shape: Any) -> bool:
 
 def facts_of(answer: Mapping[str, Any]) -> HostFacts:
     """Return the facts in an answer of the probe that fits."""
-    told = {
+    parsed = {
         "version": tuple(answer["version"]),
         "interfaces": tuple((one[0], one[-1]) for one in answer["interfaces"] if one),
         "folders": tuple(FolderSpace(**one) for one in answer["folders"]),
         "missing": tuple(answer["missing"]),
     }
-    return HostFacts(**{**answer, **told})
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A failed attempt: the name of its error, what happened, details, and the cure."""
-
-    kind: str
-    what: str
-    cause: str = ""
-    cure: str = ""
+    return HostFacts(**{**answer, **parsed})
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +154,8 @@ class Record:
 
     host: ExaminedHost
     facts: HostFacts | None = None
-    fault: Fault | None = None
-    mpi_fault: Fault | None = None
+    fault: LaunchError | None = None
+    mpi_fault: LaunchError | None = None
     ahead: tuple[float, float] = (0.0, 0.0)
 
 

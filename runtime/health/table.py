@@ -11,23 +11,18 @@ class HeartbeatTable(Protocol):
 
     def count(self, member: int) -> int:
         """Return the count of one member."""
-        ...
 
     def put(self, member: int, count: int) -> None:
         """Set the count of one member, if it is higher."""
-        ...
 
     def merge(self, counts: Sequence[int]) -> int:
         """Take the higher count of each member; return the highest one that came."""
-        ...
 
     def below(self, least: int) -> Iterable[int]:
         """Return the members whose counts are lower, in order."""
-        ...
 
     def counts(self) -> Sequence[int]:
         """Return a copy, fit to be sent."""
-        ...
 
 
 class ListTable:

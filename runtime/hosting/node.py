@@ -47,14 +47,12 @@ class NodeControl(Protocol):
 
     def facts(self) -> tuple[str, str, int]:
         """Tell who this is, as plain data of which `NodeFacts` are made."""
-        ...
 
     def load(self, content: str, component: str) -> None:
         """Import a content class for a component; raises InstantiationError.
 
         What is sent to the node afterwards may mention whatever its module defines.
         """
-        ...
 
     def make(self, plan: ComponentPlan, content: Any = None) -> None:
         """Make a component with its membrane and let others reach it; raises InstantiationError.
@@ -62,41 +60,33 @@ class NodeControl(Protocol):
         Of a composite only the membrane lives here; its content has plans of its own. A primitive
         that comes from another process brings its `content`.
         """
-        ...
 
     def move(self, plan: ComponentPlan, home: str, address: str) -> None:
         """Let a primitive that was made live at `home` from now on; raises as `migrate` does.
 
         What is left passes on the calls that waited, until it is told to `leave`.
         """
-        ...
 
     def leave(self, path: str) -> None:
         """End what is left here of a component that has moved."""
-        ...
 
     def lead(self, path: str, client: str, servers: Sequence[ServerEnd]) -> None:
         """Let a client interface of a component that lives here lead to `servers`, in this order.
 
         The caller has checked that the binding is legal; it may change while calls come in.
         """
-        ...
 
     def drop(self, path: str) -> None:
         """Forget a component that was made; it should be terminated."""
-        ...
 
     def reach(self, address: str, home: str, prefixes: Sequence[str]) -> bool:
         """Try to reach what is under `prefixes` without detours; tell whether that is possible."""
-        ...
 
     def links(self) -> dict[str, tuple[int, int]]:
         """Return how many bytes were sent to each process it is connected with, and received."""
-        ...
 
     def kept_blocks(self) -> int:
         """Return how many blocks of arrays wait to be taken by members elsewhere."""
-        ...
 
 
 class _Placed(Component):

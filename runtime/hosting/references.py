@@ -49,8 +49,6 @@ def _cannot_restore(component: str, interface: str, type: InterfaceType) -> NotS
 class ReferenceCodec(Codec):
     """The codec of a process that hosts components."""
 
-    __slots__ = ("_ends",)
-
     def __init__(self, ends: RemoteEnds) -> None:
         self._ends = ends
 

@@ -28,12 +28,12 @@ class Workers:
         self._waiting: deque[Work] = deque()
         self._idle = 0
         self._threads: set[threading.Thread] = set()
-        self._closed = False
+        self.are_closed = False
 
     def run(self, work: Work) -> bool:
         """Run `work`, which handles its own errors; return whether: after `close` it is not run."""
         with self._changed:
-            if self._closed:
+            if self.are_closed:
                 return False
             self._waiting.append(work)
             if len(self._waiting) <= self._idle:
@@ -44,18 +44,13 @@ class Workers:
         thread.start()
         return True
 
-    @property
-    def are_closed(self) -> bool:
-        """Whether no more work is taken."""
-        return self._closed
-
     def close(self, grace: float = 2.0) -> None:
         """Let the threads end: the idle ones now, the busy ones after their work.
 
         A thread that is still busy after `grace` seconds is left behind; it ends with the process.
         """
         with self._changed:
-            self._closed = True
+            self.are_closed = True
             self._changed.notify_all()
             self._changed.wait_for(
                 lambda: self._threads <= {threading.current_thread()}, timeout=grace
@@ -66,7 +61,7 @@ class Workers:
             with self._changed:
                 if not self._waiting:
                     self._idle += 1
-                    self._changed.wait_for(lambda: self._waiting or self._closed, IDLE_SECONDS)
+                    self._changed.wait_for(lambda: self._waiting or self.are_closed, IDLE_SECONDS)
                     self._idle -= 1
                 if not self._waiting:
                     self._threads.discard(threading.current_thread())

@@ -107,7 +107,7 @@ class JobAllocation:
         self._keeper = self._queue.login.start(Command(keep))
         script = system.script(self._request, self._name, self._lease)
         reserve = () if after is None else system.reserve(self._request, self._name, after)
-        code, printed, said = self._queue.run(reserve or system.submit(), script)
+        code, printed, errors = self._queue.run(reserve or system.submit(), script)
         if code:
             earliest = system.earliest(printed) if reserve else None
             if earliest is not None:
@@ -117,14 +117,14 @@ class JobAllocation:
             raise JobFailed(
                 f"{system.name} refused the job",
                 place=self._place,
-                cause=said or shown(printed.strip(), LONGEST_CELL) or f"exit code {code}",
+                cause=errors or shown(printed.strip(), LONGEST_CELL) or f"exit code {code}",
                 cure="Correct <batch>; a dry run shows the script",
             )
         self._begins = time.monotonic() + after if after is not None and reserve else 0.0
         try:
             self._number = system.number(printed)
         except Unreadable as fault:
-            raise JobFailed(str(fault), place=self._place, cause=said) from None
+            raise JobFailed(str(fault), place=self._place, cause=errors) from None
 
     def await_nodes(
         self, given_up: threading.Event, changed: Callable[[BatchJob], None]
@@ -211,15 +211,15 @@ class JobAllocation:
             self._queue.run(("/bin/sh", "-c", _FORGET, "gcm", self._lease))
 
     def _names(self, job: BatchJob) -> tuple[str, ...]:
-        code, printed, said = 1, "", ""
+        code, printed, errors = 1, "", ""
         if len(job.nodes) <= MOST_OF_NODES:
-            code, printed, said = self._queue.run(self._system.host_names(job.nodes))
+            code, printed, errors = self._queue.run(self._system.host_names(job.nodes))
         names = tuple(printed.split())
         if code or len(names) != self._request.nodes or not all(map(_HOST.fullmatch, names)):
             nodes = shown(job.nodes, LONGEST_CELL)
             raise JobFailed(
                 f"{job} on '{nodes}', which are not {self._request.nodes} nodes",
                 place=self._place,
-                cause=said or shown(printed, LONGEST_CELL),
+                cause=errors or shown(printed, LONGEST_CELL),
             )
         return names

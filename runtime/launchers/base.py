@@ -113,11 +113,9 @@ class Sink(Protocol):
 
     def received(self, stream: OutputStream, data: bytes) -> None:
         """Take the next bytes of a stream."""
-        ...
 
     def finished(self) -> None:
         """Record that nothing more will come, whatever the reason."""
-        ...
 
 
 class Process(Protocol):
@@ -129,49 +127,38 @@ class Process(Protocol):
     @property
     def pid(self) -> int | None:
         """Its number at the place where it runs; None before it has started."""
-        ...
 
     @property
     def exit(self) -> Exit | None:
         """How it ended; None as long as it has not."""
-        ...
 
     @property
     def tail(self) -> tuple[str, ...]:
         """The last lines of its stderr, for an error message."""
-        ...
 
     def started(self, timeout: float | None = None) -> None:
         """Return once it runs; raises LaunchError (CommandNotFound, StartTimeout, ...)."""
-        ...
 
     def write(self, data: bytes, timeout: float | None = None) -> None:
         """Write to its stdin, waiting while it does not read; raises InputClosed, StillRunning."""
-        ...
 
     def close_input(self) -> None:
         """Close its stdin behind all that was written."""
-        ...
 
     def signal(self, number: int, reach: Reach = Reach.GROUP) -> None:
         """Send a signal; nothing happens once it has ended."""
-        ...
 
     def kill(self) -> None:
         """End it and all that descends from it, at once."""
-        ...
 
     def stop(self, grace: float = 2.0) -> Exit:
         """Ask it to end, kill what is left after `grace` seconds, and return how it ended."""
-        ...
 
     def wait(self, timeout: float | None = None) -> Exit:
         """Return how it ended, all its output delivered; raises StillRunning, LaunchError."""
-        ...
 
     def when_done(self, call: Callable[[], None]) -> None:
         """Call once it has ended or was lost: from the launcher's thread, or now if it has."""
-        ...
 
 
 class Launcher(Protocol):
@@ -184,7 +171,6 @@ class Launcher(Protocol):
     @property
     def place(self) -> str:
         """What messages call it: "local", or the last host of the way."""
-        ...
 
     passage: str
     """How others reach processes there if not by ports of their own, once it is ready.
@@ -194,11 +180,9 @@ class Launcher(Protocol):
 
     def ready(self, timeout: float | None = None) -> Facts:
         """Return what is known of the place once it answers; raises LaunchError."""
-        ...
 
     def start(self, command: Command, sink: Sink | None = None) -> Process:
         """Ask for a command and return without waiting; `sink` gets what it says."""
-        ...
 
     def make_folder(
         self, parent: str = "", timeout: float | None = None, *, name: str = "gcm-"
@@ -207,43 +191,34 @@ class Launcher(Protocol):
 
         Its name begins with `name`. One that was sealed is removed only if nothing in it is new.
         """
-        ...
 
     def stage(self, files: Mapping[str, Source], folder: str) -> None:
         """Bring files, folders, links to `folder` under the given names; raises StagingFailed."""
-        ...
 
     @property
     def sealed(self) -> Mapping[str, Sealed]:
         """What each sealed folder held, and what counts for nothing in it."""
-        ...
 
     def seal(self, folder: str, rules: Sequence[Rule] = (), timeout: float | None = None) -> None:
         """Remember what a folder made by `make_folder` holds; with results in it, it will stay."""
-        ...
 
     def remove_folder(self, folder: str) -> None:
         """Remove a folder made by `make_folder`, whatever is in it."""
-        ...
 
     def close(self) -> None:
         """End all commands, remove all folders, let go of the place; twice is once."""
-        ...
 
     def abandon(self) -> None:
         """End a connection over which nothing comes any more, without waiting for the far end.
 
         What waits for an answer gets an error, and all else is done that `close` can do.
         """
-        ...
 
     def __enter__(self) -> Self:
         """Return the launcher, to be closed at the end of the block."""
-        ...
 
     def __exit__(self, *_: object) -> None:
         """Close it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,12 +85,12 @@ class CommandLauncher(GuardSession):
         self._keep_lease()
         local.call_later(timeout, self._on_deadline)
 
-    def explain(self, code: int | None, said: Sequence[str]) -> LaunchError:
+    def explain(self, code: int | None, lines: Sequence[str]) -> LaunchError:
         """Return the error for a command that ended, with its last words, before Python began."""
         return WayFailed(
             f"'{self._client.command.argv[0]}', which leads there, ended with exit code {code}",
             place=self._way,
-            cause="\n".join(said),
+            cause="\n".join(lines),
             cure="Try the same command by hand, with a program such as 'true'",
         )
 
@@ -117,17 +117,17 @@ class CommandLauncher(GuardSession):
         except LaunchError as fault:
             self.lose(self.explain_start(fault))
             return
-        said = self._last_lines()
+        lines = self._last_lines()
         if self._marked.is_behind:
-            self.lose(broken(self._way, f"the connection ended ({code})", "\n".join(said)))
+            self.lose(broken(self._way, f"the connection ended ({code})", "\n".join(lines)))
             return
         if code.code == NO_PYTHON:
-            self.lose(no_python(self._way, said))
+            self.lose(no_python(self._way, lines))
             return
         if code.code == NOT_PREPARED:
-            self.lose(not_prepared(self._way, said))
+            self.lose(not_prepared(self._way, lines))
             return
-        self.lose(self.explain(code.code, said or self._banner()))
+        self.lose(self.explain(code.code, lines or self._banner()))
 
     def _on_deadline(self) -> None:
         if self._facts is None:
@@ -205,9 +205,9 @@ def _in_shell(command: str) -> str:
     return f'{command[:at]}"{command[at:]}"'
 
 
-def no_python(way: str, said: Sequence[str]) -> LaunchError:
+def no_python(way: str, lines: Sequence[str]) -> LaunchError:
     """Return the error for a place without a new enough Python, from what the script said."""
-    found = [line.removeprefix(FOUND).strip() for line in said if line.startswith(FOUND)]
+    found = [line.removeprefix(FOUND).strip() for line in lines if line.startswith(FOUND)]
     cure = "Install Python 3.11 or newer there, or give its path with <front-end python=...>"
     versions = [line for line in found if re.search(r"Python \d", line)]
     if not versions:
@@ -217,11 +217,11 @@ def no_python(way: str, said: Sequence[str]) -> LaunchError:
     )
 
 
-def not_prepared(way: str, said: Sequence[str]) -> NotPrepared:
+def not_prepared(way: str, lines: Sequence[str]) -> NotPrepared:
     """Return the error for a place whose modules or line of shell failed, from its last words."""
     return NotPrepared(
         "the modules cannot be loaded there, or the line of shell after them has failed",
         place=way,
-        cause="\n".join(said),
+        cause="\n".join(lines),
         cure="Try it in a login shell there, then correct `modules` or `before` of <front-end>",
     )

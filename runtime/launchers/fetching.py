@@ -29,15 +29,12 @@ class FileReceiver(Protocol):
 
     def begins(self, number: int, size: int, mtime: int, mode: int) -> None:
         """Begin a file with what its place says of it."""
-        ...
 
     def goes_on(self, number: int, data: bytes) -> None:
         """Take the next bytes."""
-        ...
 
     def ends(self, number: int, fault: str) -> None:
         """End a file; `fault` is empty if all of it came, and it did not change meanwhile."""
-        ...
 
 
 class _Incoming:
@@ -95,13 +92,13 @@ def list_folder(
 
     `guard` is a guard there that has lost its launcher: it ends before. Raises LaunchError.
     """
-    said = _Incoming()
+    listing = _Incoming()
     words = (str(guard), str(STALL_TIMEOUT / 2)) if guard else ()
-    process = launcher.start(_far_end(launcher, "list", folder, *words), said)
+    process = launcher.start(_far_end(launcher, "list", folder, *words), listing)
     process.close_input()
-    _await(launcher, process, said, folder, given_up)
+    _await(launcher, process, listing, folder, given_up)
     try:
-        return contents.unpacked(bytes(said.text))
+        return contents.unpacked(bytes(listing.text))
     except ValueError as fault:
         raise FetchFailed(f"{folder} could not be read: {fault}", place=launcher.place) from fault
 

@@ -61,7 +61,7 @@ class GuardedProcess:
             self._pid = pid
             self._changed.notify_all()
 
-    def has_said(self, stream: OutputStream, data: bytes) -> None:
+    def has_written(self, stream: OutputStream, data: bytes) -> None:
         """Pass output on; the end of stderr is kept."""
         if stream is OutputStream.ERROR:
             self._tail.feed(data)

@@ -19,9 +19,9 @@ Fewer than a start may take by default, so that it is named before that is over.
 """
 
 _MARK = "gcm-command-begins"
-_TOLD = f'echo {_MARK}; echo {_MARK} >&2; exec "$0" "$@"'
+_MARKED = f'echo {_MARK}; echo {_MARK} >&2; exec "$0" "$@"'
 
-MOST_SAID = 4 << 20
+MOST_PRINTED = 4 << 20
 """Bytes that a command of the batch system may print: one that never ends must not fill memory."""
 
 
@@ -71,11 +71,11 @@ class JobQueue:
             if number not in self._asked or self._clock() - self._asked_at >= age:
                 self._answer = self.run(self.system.status(sorted(self._numbers)))
                 self._asked, self._asked_at = frozenset(self._numbers), self._clock()
-            code, printed, said = self._answer
-        if code and not self.system.is_forgotten(said):
+            code, printed, errors = self._answer
+        if code and not self.system.is_forgotten(errors):
             raise QueueSilent(
                 f"{self.system.name} does not tell of job {number}",
-                cause=said or f"exit code {code}",
+                cause=errors or f"exit code {code}",
                 cure="Look whether the batch system works there",
             )
         try:
@@ -98,21 +98,22 @@ class JobQueue:
             LaunchError: there is no connection to the login node.
         """
         over = threading.Event()
-        said = Collected(MOST_SAID, over.set)
-        told = login_words(("/bin/sh", "-c", _TOLD, *words))
-        process = self.login.start(Command(told, first_input=text.encode()), said)
+        printed = Collected(MOST_PRINTED, over.set)
+        marked = login_words(("/bin/sh", "-c", _MARKED, *words))
+        process = self.login.start(Command(marked, first_input=text.encode()), printed)
         process.close_input()
         process.when_done(over.set)
         is_over = over.wait(ANSWER_TIMEOUT)
-        if said.is_full or not is_over:
+        if printed.is_full or not is_over:
             process.kill()
             late = f"has not answered within {ANSWER_TIMEOUT:g} s"
+            large = f"prints more than {MOST_PRINTED:,} bytes"
             raise QueueSilent(
-                f"{words[0]} {f'prints more than {MOST_SAID:,} bytes' if said.is_full else late}",
+                f"{words[0]} {large if printed.is_full else late}",
                 cure=f"Look whether {self.system.name} works there",
             )
         code = process.wait(0).shell_code
-        return code, _own(said.output), _own("\n".join([*process.tail, ""])).strip()
+        return code, _own(printed.output), _own("\n".join([*process.tail, ""])).strip()
 
     def give_up(self) -> None:
         """Stop waiting for a login node that has not answered; what has jobs is left alone."""

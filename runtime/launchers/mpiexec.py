@@ -62,8 +62,8 @@ class VersionQuestion:
 
     def __init__(self, launcher: Launcher, mpiexec: str) -> None:
         self._place, self._mpiexec = launcher.place, mpiexec
-        self._said = Collected()
-        self._process = launcher.start(Command((mpiexec, "--version")), self._said)
+        self._version = Collected()
+        self._process = launcher.start(Command((mpiexec, "--version")), self._version)
         self._process.close_input()
 
     def answer(self, timeout: float = PROBE_TIMEOUT) -> NativeMpi:
@@ -72,7 +72,7 @@ class VersionQuestion:
             self._process.wait(timeout)
         except CommandNotFound as fault:
             raise missing_mpiexec(self._mpiexec, fault) from fault
-        words = self._said.output + self._said.error
+        words = self._version.output + self._version.error
         found = native_mpi_of_version(words)
         if found is None:
             raise WrongMpiexec(
@@ -104,15 +104,15 @@ def check_mpi_pair(
     A job of two ranks tells: with the wrong `mpiexec` every rank believes to be 0 of 1. It takes as
     long as starting MPI does. Raises WrongMpiexec, MpiexecFailed, MissingMpiexec.
     """
-    said = Collected()
+    printed = Collected()
     world = MpiWorld((python, "-c", SIZE_PROBE), 2, mpiexec)
     is_root = launcher.ready().user == 0
-    process = launcher.start(mpi_command(world, native, is_root=is_root), said)
+    process = launcher.start(mpi_command(world, native, is_root=is_root), printed)
     try:
         ended = process.wait(timeout)
     except CommandNotFound as fault:
         raise missing_mpiexec(mpiexec, fault) from fault
-    sizes = re.findall(r"size (\d+)", said.output)
+    sizes = re.findall(r"size (\d+)", printed.output)
     lonely = sizes == ["1", "1"]
     last_lines = "\n".join(process.tail)
     refusals = (one.refusal for one in KNOWN if one.refusal)

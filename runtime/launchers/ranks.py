@@ -214,11 +214,11 @@ def await_end(
     """
     parent = os.getppid()
     _, status = os.waitpid(child, 0)
-    is_told = report_end(folder, rank, status, incarnation)
+    is_reported = report_end(folder, rank, status, incarnation)
     if carrier:
         os.close(life)
         os.waitpid(carrier, 0)
-        if not is_told:
+        if not is_reported:
             head = RECORD + f"{rank} ".encode() + END + b" "
             for record in records(head, f"{status} {incarnation}".encode()):
                 os.write(2, record)

@@ -81,10 +81,10 @@ class GuardSession(ABC):
             wire.HELLO: self._on_hello,
             wire.STARTED: lambda number, data: self._processes[number].has_started(int(data)),
             wire.FAILED: self._on_failed,
-            wire.OUTPUT: lambda number, data: self._processes[number].has_said(
+            wire.OUTPUT: lambda number, data: self._processes[number].has_written(
                 OutputStream.OUTPUT, data
             ),
-            wire.ERROR: lambda number, data: self._processes[number].has_said(
+            wire.ERROR: lambda number, data: self._processes[number].has_written(
                 OutputStream.ERROR, data
             ),
             wire.CREDIT: lambda number, data: self._processes[number].has_read(int(data)),

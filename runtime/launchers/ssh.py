@@ -77,9 +77,9 @@ class SshLauncher(CommandLauncher):
             lease=lease,
         )
 
-    def explain(self, code: int | None, said: Sequence[str]) -> LaunchError:
+    def explain(self, code: int | None, lines: Sequence[str]) -> LaunchError:
         """Return what the last words of the ssh client mean."""
-        return diagnose(self._way, code, said, self._login)
+        return diagnose(self._way, code, lines, self._login)
 
     def explain_start(self, fault: LaunchError) -> LaunchError:
         """Return what it means here that the client could not be started."""
@@ -102,11 +102,11 @@ class SshLauncher(CommandLauncher):
 def shared_socket(argv: Sequence[str]) -> str:
     """Return the socket of a connection that an ssh client would share; empty if there is none."""
     try:
-        said = subprocess.run(
+        settings = subprocess.run(
             [argv[0], "-G", *argv[1:]], stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=_ANSWER, check=False,
         ).stdout  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = re.search(r"^controlpath (/.*)$", said, re.MULTILINE)
+    found = re.search(r"^controlpath (/.*)$", settings, re.MULTILINE)
     return found[1] if found and os.path.exists(found[1]) else ""

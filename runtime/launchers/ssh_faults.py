@@ -95,14 +95,14 @@ _FAULTS = (
 
 
 def diagnose(
-    way: str, code: int | None, said: Sequence[str], login: str = "ssh by hand"
+    way: str, code: int | None, lines: Sequence[str], login: str = "ssh by hand"
 ) -> LaunchError:
     """Return the error for an ssh client that ended before the guard at the far end spoke.
 
     `login` is the command that opens a shared connection to the host.
     """
-    text = "\n".join(said)
-    spoken = "\n".join(line for line in said if not line.startswith(_DEAD_SOCKET))
+    text = "\n".join(lines)
+    spoken = "\n".join(line for line in lines if not line.startswith(_DEAD_SOCKET))
     for fault in _FAULTS:
         if re.search(fault.words, spoken):
             return fault.error(

@@ -110,6 +110,13 @@ class PlaceQueued:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceLate:
+    """The run begins without a cluster, whose job waits in the queue; its ranks come later."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlaceGranted:
     """A cluster has its nodes, for a `walltime` if that is limited."""
 
@@ -119,7 +126,7 @@ class PlaceGranted:
 
 @dataclass(frozen=True, slots=True)
 class ParentKilled:
-    """The process that front-ends of this machine have parted from was ended by somebody else.
+    """The process that has forked the front-ends of this machine was ended by somebody else.
 
     They and their ranks end with it, and may tell of that before; `why` is the whole message.
     """
@@ -203,6 +210,7 @@ Event = (
     | NodeLost
     | PlaceLost
     | PlaceQueued
+    | PlaceLate
     | PlaceGranted
     | ParentKilled
     | PlaceClosed
@@ -223,6 +231,20 @@ class Start:
     """Start a step; report when it is up."""
 
     step: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOut:
+    """Begin without a cluster, which comes later."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Start the ranks of a cluster that has come late, in the places that were kept for them."""
+
+    cluster: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +348,8 @@ class Finish:
 
 Effect = (
     Start
+    | LeaveOut
+    | Fill
     | Discard
     | Go
     | Stop

@@ -190,17 +190,17 @@ class Connections:
     tunnels: tuple[TunnelTraffic, ...] = ()
 
     @classmethod
-    def of_plain(cls, told: Mapping[str, Any]) -> Self:
+    def of_plain(cls, plain: Mapping[str, Any]) -> Self:
         """Return what another process has told, as `dataclasses.asdict` makes it.
 
         Raises:
             KeyError, TypeError: it has told something else.
         """
-        ways = (Ways(tuple(one["between"]), dict(one["routes"])) for one in told["ways"])
-        relays = (ForwardedTraffic(**one) for one in told["relays"])
-        tunnels = (TunnelTraffic(**one) for one in told["tunnels"])
+        ways = (Ways(tuple(one["between"]), dict(one["routes"])) for one in plain["ways"])
+        relays = (ForwardedTraffic(**one) for one in plain["relays"])
+        tunnels = (TunnelTraffic(**one) for one in plain["tunnels"])
         found = {"ways": tuple(ways), "relays": tuple(relays), "tunnels": tuple(tunnels)}
-        return cls(**{**told, **found})
+        return cls(**{**plain, **found})
 
 
 @dataclass(frozen=True, slots=True)

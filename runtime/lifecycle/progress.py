@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field
 
 from gcm.records import dataclass
@@ -28,6 +28,16 @@ class RunProgress:
             if name not in self._started and needs <= self._up:
                 self._started.add(name)
                 yield name
+
+    def leave_out(self, clusters: Collection[str]) -> None:
+        """Wait for no step of these clusters, nor of a site that has no others."""
+        left: set[str] = set()
+        for name, needs in self.plan.steps.items():
+            kind, _, about = name.partition(":")
+            if about in clusters or (kind == "handshake" and needs and needs <= left):
+                left.add(name)
+        self._started |= left
+        self._up |= left
 
     def step_up(self, step: str) -> None:
         """Record that a step is up."""

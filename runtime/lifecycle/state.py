@@ -31,6 +31,7 @@ from runtime.lifecycle.events import (
     Event,
     Explain,
     Explained,
+    Fill,
     Finish,
     GiveUp,
     Go,
@@ -38,6 +39,7 @@ from runtime.lifecycle.events import (
     Interrupt,
     JobEnded,
     Kill,
+    LeaveOut,
     LeftBehind,
     NodeLost,
     OutputFollows,
@@ -45,6 +47,7 @@ from runtime.lifecycle.events import (
     ParentKilled,
     PlaceClosed,
     PlaceGranted,
+    PlaceLate,
     PlaceLost,
     PlaceQueued,
     RankHere,
@@ -126,6 +129,8 @@ class RunState:
     life: RunLife = field(default_factory=RunLife)
     queued: dict[str, str] = field(default_factory=dict)
     """What batch systems say of the jobs of clusters that wait in a queue."""
+    late: set[str] = field(default_factory=set)
+    """The clusters without which the run began, until their ranks are started."""
     walltimes: Walltimes = field(default_factory=Walltimes)
     _progress: RunProgress = field(init=False)
     _needed: NeededResults = field(init=False)
@@ -206,22 +211,50 @@ class RunState:
         self.deadline = self._now + self.timeouts.run if self.timeouts.run else None
         self._progress.step_up(self.plan.start)
         self._assembly_runs = self.plan.has_assembly and not self.steered
+        for cluster in sorted(self.late):
+            yield from self._keep_places(self.clusters[cluster])
         yield Go()
         if not self.idle:
-            for cluster in self.plan.ranks:
+            for cluster in self.plan.ranks.keys() - self.late:
                 self.clusters[cluster].advance_job(JobEvent.STARTED)
             for rank, path in self.plan.rank_paths.items():
-                self.ranks[rank].advance(RankEvent.RELEASED)
-                yield Show(path, "running")
+                if not self.ranks[rank].is_over:
+                    self.ranks[rank].advance(RankEvent.RELEASED)
+                    yield Show(path, "running")
         yield from self._end_if_all_ended()
+
+    def _keep_places(self, cluster: ClusterLife) -> Iterable[Effect]:
+        """Count ranks that come later as lost: others will be started in their places."""
+        for one in cluster.ranks:
+            death = RankDeath.lost(one.rank, "has not come yet, its cluster waits in a queue")
+            one.die(death, is_kept=False)
+            yield Show(self.plan.rank_paths[one.rank], "queued")
+            yield self._announce(death)
 
     def _place_queued(self, event: PlaceQueued) -> Iterable[Effect]:
         """Wait for as long as the queue takes: the user has asked for these nodes."""
         cluster = self.clusters[event.cluster]
         cluster.advance_place(PlaceEvent.QUEUED, event.words)
-        self.queued[event.cluster] = event.words
-        self.deadline = None
-        yield Show(self._path_of(event.cluster), "queued", event.words)
+        if event.cluster not in self.late:
+            self.deadline = None
+        yield self._show_queued(event.cluster, event.words)
+
+    def _place_late(self, event: PlaceLate) -> Iterable[Effect]:
+        """Begin without a cluster; so its steps are not waited for."""
+        self.late.add(event.cluster)
+        self._progress.leave_out(self.late)
+        self._await_start()
+        yield LeaveOut(event.cluster)
+        yield self._show_queued(event.cluster, self.queued.get(event.cluster, "in the queue"))
+        yield from self._start_what_can()
+
+    def _show_queued(self, cluster: str, words: str) -> Show:
+        late = f"; not there yet: {self._ranks_of(cluster)}" if cluster in self.late else ""
+        self.queued[cluster] = f"{words}{late}"
+        return Show(self._path_of(cluster), "queued", self.queued[cluster])
+
+    def _ranks_of(self, cluster: str) -> str:
+        return self.plan.names.numbers(cluster, 0, len(self.plan.ranks[cluster]))
 
     def _place_granted(self, event: PlaceGranted) -> Iterable[Effect]:
         cluster = self.clusters[event.cluster]
@@ -229,10 +262,16 @@ class RunState:
         self.queued.pop(event.cluster, None)
         if event.walltime is not None:
             self.walltimes.grant(event.cluster, event.walltime, self._now)
-        if not any(one.place is PlaceStage.QUEUED for one in self.clusters.values()):
-            self.deadline = self._now + self.timeouts.start
+        if event.cluster not in self.late:
+            self._await_start()
         left = self.walltimes.left(event.cluster, self._now)
         yield Show(self._path_of(event.cluster), "starting", "front-end", left)
+
+    def _await_start(self) -> None:
+        """Let the time for the start begin once no cluster is waited for that is in a queue."""
+        waiting = {one.identifier for one in self.clusters.values() if one.place is _QUEUED}
+        if waiting <= self.late:
+            self.deadline = self._now + self.timeouts.start
 
     def _path_of(self, cluster: str) -> str:
         return self.plan.paths[f"front-end:{cluster}"]
@@ -300,14 +339,28 @@ class RunState:
     def _cluster_of(self, rank: str) -> ClusterLife:
         return self.clusters[RankName.parse(rank).cluster]
 
+    def _late_step_up(self, event: StepUp) -> Iterable[Effect]:
+        """Start the ranks of a cluster that has come late, once its front-end can do that."""
+        kind, _, cluster = event.step.partition(":")
+        if cluster not in self.late:
+            return
+        yield Show(self._path_of(cluster), "up" if kind == "front-end" else "starting", kind)
+        if kind == "ranks":
+            self.late.remove(cluster)
+            yield Fill(cluster)
+
     def _not_again(self, event: StepFailed) -> Iterable[Effect]:
-        """A code could not be started; the one who wanted that is told why."""
+        """A code could not be started, whose starter is told why; or a late cluster cannot come."""
+        if (cluster := event.step.partition(":")[2]) in self.late:
+            yield from self._place_lost(PlaceLost(cluster, event.why))
+            return
         yield Show(self.plan.paths[event.step], "failed", event.step.partition(":")[0])
 
     def _rank_died(self, death: RankDeath) -> Iterable[Effect]:
         goes_on = self.clusters[death.rank.cluster].goes_on
         if not self.steered:
-            is_lost = goes_on and (bool(self.plan.replicas) or not death.is_said)
+            is_lost = bool(self.plan.replicas) or not death.is_stated or self._was_left_alone(death)
+            is_lost &= goes_on
             self.failures.rank_died(death, goes_on=is_lost)
         yield from self._show_end(death)
         if goes_on:
@@ -315,9 +368,21 @@ class RunState:
             self._check_replicas(death.who)
             yield from self._end_if_all_ended()
         else:
-            if death.code and not death.is_said:
+            if death.code and not death.is_stated:
                 yield self._announce(death)
             self._let_others_end()
+
+    def _was_left_alone(self, death: RankDeath) -> bool:
+        """Tell whether a rank that was started later found nobody: all others had ended well."""
+        first = (
+            one
+            for cluster in self.clusters.values()
+            if cluster.identifier not in self.late
+            for one in cluster.ranks
+            if not one.was_restarted
+        )
+        is_later = self.ranks[death.who].was_restarted and death.observed.is_loss
+        return is_later and all(one.has_ended_well for one in first)
 
     def _show_end(self, death: RankDeath) -> Iterable[Effect]:
         """Keep the death of a rank, unless others had ended it, and show it."""
@@ -483,7 +548,10 @@ class RunState:
         cluster = self.clusters[event.cluster]
         cluster.advance_place(PlaceEvent.LOST, event.why)
         cluster.advance_job(JobEvent.ENDED, "it was lost with its front-end")
-        yield Show(self.plan.paths[f"front-end:{event.cluster}"], "lost")
+        why = event.why.splitlines()[0] if event.cluster in self.late else ""
+        self.late.discard(event.cluster)
+        self.queued.pop(event.cluster, None)
+        yield Show(self._path_of(event.cluster), "lost", why)
         if self.state is RunPhase.RUNNING and cluster.goes_on:
             yield from self._go_on_without(cluster, event.why)
         else:
@@ -661,7 +729,10 @@ class RunState:
         cluster = self.clusters[event.cluster]
         is_lost = isinstance(event, PlaceLost)
         cluster.advance_place(PlaceEvent.LOST if is_lost else PlaceEvent.CLOSED)
-        yield Show(self.plan.paths[f"front-end:{event.cluster}"], "ended")
+        why = ""
+        if event.cluster in self.late:
+            why = f"its job was cancelled; never there: {self._ranks_of(event.cluster)}"
+        yield Show(self._path_of(event.cluster), "ended", why)
         self._lose_output([cluster])
         cluster.advance_job(JobEvent.OUTPUT_TAKEN)
         self._await_reader()
@@ -692,6 +763,7 @@ class RunState:
         return ()
 
 
+_QUEUED = PlaceStage.QUEUED
 _Action = Callable[..., Iterable[Effect]]
 _S, _R = RunPhase, RunState
 _BEFORE = (_S.STARTING, _S.HANDSHAKING)
@@ -708,12 +780,14 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], tuple[type, ...], _Action], ...] = (
     (_BEFORE, (RankDeath, JobEnded), _R._too_early),
     (_BEFORE, (Tick,), _R._late_start),
     (_BEFORE, (OutputFollows, OutputPassedOn, ParentKilled), _R._nothing),
-    (_BEFORE, (PlaceQueued,), _R._place_queued),
-    (_BEFORE, (PlaceGranted,), _R._place_granted),
-    ((_S.ENDING,), (PlaceQueued, PlaceGranted), _R._nothing),
+    ((*_BEFORE, _S.RUNNING), (PlaceQueued,), _R._place_queued),
+    ((*_BEFORE, _S.RUNNING), (PlaceGranted,), _R._place_granted),
+    (_BEFORE, (PlaceLate,), _R._place_late),
+    ((_S.ENDING,), (PlaceQueued, PlaceLate, PlaceGranted), _R._nothing),
     ((*_BEFORE, _S.RUNNING), (PlaceLost,), _R._place_lost),
     ((*_BEFORE, _S.RUNNING), (NodeLost,), _R._node_lost),
-    ((_S.RUNNING,), (StepUp, RankHere, OutputPassedOn), _R._nothing),
+    ((_S.RUNNING,), (StepUp,), _R._late_step_up),
+    ((_S.RUNNING,), (RankHere, OutputPassedOn, PlaceClosed), _R._nothing),
     ((_S.RUNNING,), (StepFailed,), _R._not_again),
     ((_S.RUNNING,), (RankReady,), _R._rank_again),
     ((_S.RUNNING,), (RankDeath,), _R._rank_died),

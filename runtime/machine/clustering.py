@@ -109,8 +109,8 @@ class Clustering:
     """Collects the reports of its members, passes them on as one, and hands the view down.
 
     Members are ranks for a cluster, clusters for a site, sites for the grid. `gathered` is called
-    with the reports of all that are expected; it returns what is passed on. `seen` is called with
-    each view that comes.
+    with the reports of all that are expected and all before them; it returns what is passed on.
+    `seen` is called with each view that comes.
     """
 
     membership_up: Membership | None = None
@@ -126,6 +126,7 @@ class Clustering:
         self._gathered = gathered
         self._seen = seen
         self._round = Round[list[Facts]]()
+        self._known: dict[str, list[Facts]] = {}
         self.branches: dict[str, Views] = {}
         """The views of each member, by identifier."""
         self._collectives: dict[str, Round[bytes]] = {}
@@ -198,10 +199,11 @@ class Clustering:
             round.expect(members)
             round.report(member, data)
             given = round.take()
-            if given is not None:
-                del self._collectives[call]
-                self._given -= sum(map(len, given))
-            return given
+            if given is None:
+                return None
+            del self._collectives[call]
+            self._given -= sum(map(len, given.values()))
+            return list(given.values())
 
     def collected(self, call: str, to: str, group: list[str], data: bytes) -> None:
         """Pass the result of a collective on to those below."""
@@ -214,7 +216,8 @@ class Clustering:
         reported = self._round.take()
         if reported is None:
             return
-        reports = self._gathered([one for reports in reported for one in reports])
+        self._known |= reported
+        reports = self._gathered([one for reports in self._known.values() for one in reports])
         if self.membership_up is not None:
             self.membership_up.ready(self._identifier, reports)
         else:
@@ -235,7 +238,7 @@ class Round(Generic[R]):
     >>> round.missing
     ['0:0:0']
     >>> round.report("0:0:0", "a"); round.take()
-    ['a', 'b']
+    {'0:0:0': 'a', '0:0:1': 'b'}
     >>> round.take() is None
     True
     """
@@ -257,10 +260,10 @@ class Round(Generic[R]):
         """The members that are expected and have not reported."""
         return [one for one in self._expected or () if one not in self._reports]
 
-    def take(self) -> list[R] | None:
+    def take(self) -> dict[str, R] | None:
         """Return what everybody reported, in the order of `expect`, once; None before that."""
         if self._expected is None or self.missing:
             return None
-        reports = [self._reports.pop(member) for member in self._expected]
+        reports = {member: self._reports.pop(member) for member in self._expected}
         self._expected = None
         return reports

@@ -36,8 +36,8 @@ class Named:
 
     __slots__ = ("between", "name", "role", "scope", "written")
 
-    def __init__(self, told: PlainNamed) -> None:
-        self.role, self.name, scope, self.between, self.written = told
+    def __init__(self, plain: PlainNamed) -> None:
+        self.role, self.name, scope, self.between, self.written = plain
         self.scope = tuple(scope)
 
     def __str__(self) -> str:
@@ -81,13 +81,13 @@ class Composition:
 
     def __init__(
         self,
-        told: Iterable[PlainNamed],
+        plain: Iterable[PlainNamed],
         path: str,
         here: tuple[int, ...] = (),
         plans: str = "",
     ) -> None:
         self.path, self.here, self._plans = path, here, plans
-        self._named = [Named(one) for one in told]
+        self._named = [Named(one) for one in plain]
         self._made: dict[tuple[str, tuple[int, ...]], Any] = {}
 
     def named(self, role: str, part: tuple[int, ...] = ()) -> list[Named]:

@@ -42,7 +42,6 @@ class Membership(Protocol):
 
         Of a rank that is a `RankArrival` of `runtime.membership.whereabouts`.
         """
-        ...
 
     def contribute(
         self, member: str, call: str, how: tuple[str, str], group: list[str], data: bytes
@@ -60,14 +59,12 @@ class Views(Protocol):
 
     def view(self, table: bytes) -> None:
         """Tell who is where, encoded once by the component on top; see `runtime.machine.table`."""
-        ...
 
     def lost(self, reports: list[Facts]) -> None:
         """Tell which ranks have ended, each a `RankDeath` of `runtime.machine.deaths`.
 
         One with a `lost_to` lives, and is lost to that rank alone.
         """
-        ...
 
     def collected(self, call: str, to: str, group: list[str], data: bytes) -> None:
         """Bring the result of a collective to the rank `to`, or to all of the group.
@@ -82,15 +79,12 @@ class Health(Protocol):
 
     def unable(self, member: str, why: str, python: str) -> None:
         """Tell that a rank cannot start its MPI."""
-        ...
 
     def ended(self, member: str, observed: Facts) -> None:
         """Tell how the program of a rank ends, as an `Observation` of `runtime.machine.deaths`."""
-        ...
 
     def aborted(self, member: str, observed: Facts) -> None:
         """Tell that a rank ends the run, and how the rank itself ends."""
-        ...
 
 
 class Appeals(Protocol):
@@ -102,18 +96,15 @@ class Appeals(Protocol):
 
     def replace(self, member: str, lost: list[str]) -> None:
         """Ask for processes to be started in place of lost ranks."""
-        ...
 
     def suspects(self, member: str, rank: str, why: str) -> None:
         """Report that another rank cannot be reached.
 
         If `Views.lost` says that it is lost, it is.
         """
-        ...
 
     def trusts(self, member: str, rank: str) -> None:
         """Report that the other rank is reached again."""
-        ...
 
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Report the calls of the rank, as the answer to a question with a number.
@@ -121,11 +112,9 @@ class Appeals(Protocol):
         The number is 0 where the launcher did not ask and a call has waited for long, -1 at the
         end of the rank; `state` is what `runtime.waits.state_from` reads.
         """
-        ...
 
     def called(self, member: str, rows: list[Any]) -> None:
         """Report which MPI calls the rank made: name, number, and seconds of each."""
-        ...
 
     def traced(self, member: str, head: Facts, rows: bytes) -> None:
         """Report the latest calls and messages, packed as `runtime.matching.traced` has them.
@@ -133,11 +122,9 @@ class Appeals(Protocol):
         The `head` says when the rows begin and what their numbers stand for, and the time at which
         the rank sends this, by its own clock.
         """
-        ...
 
     def checked(self, member: str, report: Facts) -> None:
         """Report calls that have to fit those of other ranks; see `runtime.checks.report_from`."""
-        ...
 
 
 class References(Protocol):
@@ -145,15 +132,12 @@ class References(Protocol):
 
     def learned(self, member: str, experiences: list[Any]) -> None:
         """Tell which routes worked and which did not; see `runtime.routing.plain`."""
-        ...
 
     def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Tell what was sent to whom until now, and how it went."""
-        ...
 
     def exchanged(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Tell what was sent to whom until the end."""
-        ...
 
 
 class Control(Protocol):
@@ -161,47 +145,41 @@ class Control(Protocol):
 
     def configure(self, settings: dict[str, Any]) -> None:
         """Set what a member needs to know before it runs."""
-        ...
 
     def go(self) -> None:
         """Let the program run."""
-        ...
 
     def stop(self) -> None:
         """Ask a member to end in order."""
-        ...
 
     def signal(self, number: int) -> None:
         """Send the process of a rank a signal, which its program may handle."""
-        ...
 
     def tell_state(self, number: int, with_stacks: bool) -> None:
         """Ask what a rank is doing; `Appeals.waiting` with the number is the answer."""
-        ...
 
 
-class Routes(Protocol):
-    """Downwards, and from one rank to another: the other half of references."""
-
-    def news(self, experiences: list[Any]) -> None:
-        """Tell which routes worked for others and which did not."""
-        ...
-
-    def try_again(self) -> None:
-        """Let routes be tried again that were found closed."""
-        ...
-
-    def count(self) -> None:
-        """Ask for the figures; `References.counted` is the answer."""
-        ...
+class CodeRoutes(Protocol):
+    """From one rank to another: what a rank of a coupled code asks of one of another code."""
 
     def come(self, member: str) -> None:
         """Ask a rank to connect to another one."""
-        ...
 
     def meet(self, front_end: str, token: str) -> None:
         """Ask a rank to come to a front-end, where another one waits."""
-        ...
+
+
+class Routes(CodeRoutes, Protocol):
+    """Downwards, and from one rank to another of its code: the other half of references."""
+
+    def news(self, experiences: list[Any]) -> None:
+        """Tell which routes worked for others and which did not."""
+
+    def try_again(self) -> None:
+        """Let routes be tried again that were found closed."""
+
+    def count(self) -> None:
+        """Ask for the figures; `References.counted` is the answer."""
 
 
 class Coupling(Protocol):
@@ -214,15 +192,12 @@ class Coupling(Protocol):
 
         `advertised` are its machine, and the addresses at which it accepts ranks of other codes.
         """
-        ...
 
     def listens(self, member: str) -> None:
         """Tell that a rank which was welcomed answers others that connect to it."""
-        ...
 
     def watch(self, member: str, code: str, rank: int) -> None:
         """Ask to be told where a rank of a code listens, and when it ends."""
-        ...
 
 
 class CouplingNews(Protocol):
@@ -240,23 +215,18 @@ class CouplingNews(Protocol):
 
         `machine` is the pickle of the `Grid` with the ranks of all codes.
         """
-        ...
 
     def here(self, report: Facts) -> None:
         """Tell where a rank listens: its `rank`, `incarnation`, `host` and `doors`."""
-        ...
 
     def began(self, code: str, incarnation: int) -> None:
         """Tell that a code runs; `incarnation` counts its starts."""
-        ...
 
     def ended(self, code: str, why: str, members: dict[str, int]) -> None:
         """Tell that all of a code has ended: the incarnations of those of its ranks that asked."""
-        ...
 
     def rank_ended(self, code: str, rank: int, why: str, incarnation: int) -> None:
         """Tell that one rank has ended, in an incarnation that is 0 if it has asked for nothing."""
-        ...
 
 
 class Mail(Protocol):
@@ -273,11 +243,9 @@ class Mail(Protocol):
         `incarnation` is that of the sender's code, `to` that of the receiver's. It is the
         `number`th between the two: messages may overtake each other on different routes.
         """
-        ...
 
     def taken(self, member: str, incarnation: int, weight: int) -> None:
         """Tell how much was received of what the peer has sent in one incarnation."""
-        ...
 
 
 class Delivery(Protocol):
@@ -290,19 +258,6 @@ class Delivery(Protocol):
 
     def message(self, member: str, envelope: tuple[int, int, int], payload: bytes) -> None:
         """Bring a message; the envelope has its context, its sender's rank and its tag."""
-        ...
-
-
-class CodeRoutes(Protocol):
-    """From one rank of a coupled code to another: what `Routes` is for ranks of one code."""
-
-    def come(self, member: str) -> None:
-        """Ask a rank to connect to another one."""
-        ...
-
-    def meet(self, front_end: str, token: str) -> None:
-        """Ask a rank to come to a front-end, where another one waits."""
-        ...
 
 
 class Reports(Protocol):
@@ -317,97 +272,75 @@ class Reports(Protocol):
 
     def up(self) -> None:
         """Tell that a front-end is there and serves what it has to."""
-        ...
 
     def rank_here(self, rank: str) -> None:
         """Tell that a rank has found its front-end."""
-        ...
 
     def rank_ready(self, rank: str, facts: Facts) -> None:
         """Tell that a rank has started its MPI and waits."""
-        ...
 
     def ranks_up(self) -> None:
         """Tell that all ranks of the cluster are ready."""
-        ...
 
     def gathered(self, part: str) -> None:
         """Tell that all members of a cluster, a site or the grid (`""`) have told who they are."""
-        ...
 
     def node_up(self, name: str, facts: Any) -> None:
         """Tell that a process for the components of a node serves; `facts` make a `NodeFacts`."""
-        ...
 
     # -- what failed, and how ranks, jobs and nodes have ended, of the present incarnation too
 
     def failed(self, step: str, why: str) -> None:
         """Tell that a step of the plan will not come up; `why` is the whole message."""
-        ...
 
     def rank_ended(self, rank: str, death: Facts) -> None:
         """Tell how a rank has ended, as a `RankDeath` of `runtime.machine.deaths`."""
-        ...
 
     def rank_aborted(self, rank: str) -> None:
         """Tell that a rank ends the run; how it ended was told before."""
-        ...
 
     def rank_frozen(self, rank: str, seconds: float) -> None:
         """Tell that a rank has been stopped for so long; 0 if it goes on again."""
-        ...
 
     def output_follows(self) -> None:
         """Tell that nothing runs any more, but output is left; told again while that is so."""
-        ...
 
     def output_passed_on(self) -> None:
         """Tell that all output has been taken, which is the last that a front-end tells."""
-        ...
 
     def job_ended(self, code: int, why: str, is_fault: bool) -> None:
         """Tell that the native MPI has ended; `is_fault` if it failed, and not one of its ranks."""
-        ...
 
     def node_lost(self, name: str, why: str) -> None:
         """Tell that a process for the components of a node has gone without being asked."""
-        ...
 
     # -- what was carried over which connections
 
     def rank_exchanged(self, rank: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Tell what a rank has sent to whom until its end."""
-        ...
 
     def counted(self, rows: list[Any]) -> None:
         """Tell what all ranks together had sent to whom when they were last asked."""
-        ...
 
     def carried(self, messages: int, sent: int, received: int) -> None:
         """Tell what went between the front-end and its ranks: messages, bytes to and from them."""
-        ...
 
     def forwarded(self, *figures: int) -> None:
         """Tell what the front-end has forwarded: connections, bytes, addresses found and not."""
-        ...
 
     # -- what is written, and who wants to read
 
     def logged(self, text: str) -> None:
         """Pass on what the front-end logs, for the log of the run."""
-        ...
 
     def lines(self, batch: list[tuple[int | None, str, Any]]) -> None:
         """Pass on blocks of whole lines: of a rank or else of `mpiexec`, its stream, the bytes."""
-        ...
 
     def node_lines(self, name: str, stream: str, block: bytes) -> None:
         """Pass on whole lines of a node process."""
-        ...
 
     def input_wanted(self, size: int) -> None:
         """Tell that the first rank of all wants to read so many bytes."""
-        ...
 
 
 class Orders(Protocol):
@@ -417,90 +350,70 @@ class Orders(Protocol):
 
     def expect(self, part: str, members: list[str]) -> None:
         """Let a cluster, a site or the grid wait for these members."""
-        ...
 
     def moved(self, reports: list[Facts]) -> None:
         """Tell where ranks are that were started since, or again.
 
         One with an `index` takes the place of a lost one while the others go on: they are told.
         """
-        ...
 
     def lost(self, reports: list[Facts]) -> None:
         """Tell which ranks have ended; see `Views.lost`."""
-        ...
 
     def coupled(self, report: Facts) -> None:
         """Tell where a rank listens for those of other codes, whom front-ends forward to it."""
-        ...
 
     # -- ranks and nodes
 
     def start_ranks(self, incarnation: int) -> None:
         """Start the ranks, or start them again when they have ended, for the so-manieth time."""
-        ...
 
     def start_again(self, rank: str, incarnation: int) -> None:
         """Start one rank again beside those that run, in place of one that was lost."""
-        ...
 
     def end_rank(self, rank: str) -> None:
         """End one rank at once, which others have lost."""
-        ...
 
     def go(self) -> None:
         """Let the ranks run, once they know who is where."""
-        ...
 
     def signal_ranks(self, number: int) -> None:
         """Send all ranks a signal, which their program may handle."""
-        ...
 
     def stop_ranks(self, grace: float) -> None:
         """Ask the ranks to end, and kill them after so many seconds."""
-        ...
 
     def kill_ranks(self) -> None:
         """End the ranks at once."""
-        ...
 
     def tell_states(self, number: int, with_stacks: bool) -> None:
         """Ask what all ranks are doing; `Appeals.waiting` brings the answers."""
-        ...
 
     def count_messages(self) -> None:
         """Ask what the ranks have sent; `Reports.counted` is the answer."""
-        ...
 
     def start_node(self, name: str) -> None:
         """Start the process for the components of a node."""
-        ...
 
     def watch(self, elapsed: float) -> None:
         """Watch the other front-ends and the launcher, which began so many seconds ago."""
-        ...
 
     def lead(self, path: str, home: str) -> None:
         """Let everything under a path be found in the node process at `home`."""
-        ...
 
     def stop(self) -> None:
         """End the ranks and the nodes in order, then the front-end itself."""
-        ...
 
     # -- the other half of output
 
     def output_taken(self, size: int) -> None:
         """Tell how many bytes of output have been taken since the last time."""
-        ...
 
     def read(self, data: bytes) -> None:
         """Pass on what the first rank of all is to read, b"" for the end."""
-        ...
 
     def show_prompts(self) -> None:
         """Ask for what the first rank writes without a newline too: somebody types its input."""
-        ...
 
 
 class Heartbeats(Protocol):
@@ -508,7 +421,6 @@ class Heartbeats(Protocol):
 
     def hear(self, member: str, kind: str, fields: tuple[Any, ...]) -> None:
         """Take a message of a member's failure detector; see `runtime.health.messages`."""
-        ...
 
 
 CONTRACTS: dict[type, str] = {

@@ -75,16 +75,18 @@ class Observation:
         Raises:
             UnreadableReport: it is something else.
         """
-        told = read_fields(plain, _OBSERVED)
-        lost = tuple(read_rank(one) for one in told.pop("lost", ()))
-        return cls(by, told.pop("code"), lost=lost, **told)
+        values = read_fields(plain, _OBSERVED)
+        lost = tuple(read_rank(one) for one in values.pop("lost", ()))
+        return cls(by, values.pop("code"), lost=lost, **values)
 
     @property
     def plain(self) -> dict[str, Any]:
         """What travels: the fields that say something, as plain data."""
-        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name in _OBSERVED}
-        told["lost"] = [str(one) for one in self.lost]
-        return {name: value for name, value in told.items() if value or name == "code"}
+        values = {
+            one.name: getattr(self, one.name) for one in fields(self) if one.name in _OBSERVED
+        }
+        values["lost"] = [str(one) for one in self.lost]
+        return {name: value for name, value in values.items() if value or name == "code"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +116,11 @@ class RankDeath:
         Raises:
             UnreadableReport: it is something else.
         """
-        told = read_fields(plain, _TOLD)
-        rank, by = read_rank(told.pop("rank")), told.pop("by")
+        values = read_fields(plain, _REPORTED)
+        rank, by = read_rank(values.pop("rank")), values.pop("by")
         if by not in list(Witness):
             raise UnreadableReport(f"'by' is {by!r}, who is no witness")
-        return cls(rank, Observation.parse(Witness(by), plain), **told)
+        return cls(rank, Observation.parse(Witness(by), plain), **values)
 
     @classmethod
     def lost(cls, rank: str, why: str, by: Witness = Witness.LAUNCHER) -> Self:
@@ -128,12 +130,17 @@ class RankDeath:
     @property
     def plain(self) -> dict[str, Any]:
         """What travels, as plain data."""
-        told = {
+        values = {
             "after": self.after, "supersedes": self.supersedes, "host": self.host,
             "when": self.when,
         }  # fmt: skip
-        told = {name: value for name, value in told.items() if value}
-        return {"rank": str(self.rank), "by": str(self.observed.by), **told, **self.observed.plain}
+        values = {name: value for name, value in values.items() if value}
+        return {
+            "rank": str(self.rank),
+            "by": str(self.observed.by),
+            **values,
+            **self.observed.plain,
+        }
 
     @property
     def brief(self) -> RankDeath:
@@ -156,7 +163,7 @@ class RankDeath:
         return self.observed.why
 
     @property
-    def is_said(self) -> bool:
+    def is_stated(self) -> bool:
         """Whether the program of the rank has told it; else its process ended without a word."""
         return self.observed.by is Witness.RANK
 
@@ -171,7 +178,7 @@ class RankDeath:
         seen = self.observed
         if not seen.code:
             return "ended"
-        if seen.code == LOST and seen.exception and not self.is_said:
+        if seen.code == LOST and seen.exception and not self.is_stated:
             return seen.exception
         how = f"was killed by {self.ending}" if seen.signal else f"ended with {self.ending}"
         return f"{how} ({seen.exception})" if seen.exception else how
@@ -198,7 +205,7 @@ _OBSERVED: dict[str, type | tuple[type, ...]] = {
     "lost": (list, tuple),
     "is_loss": bool,
 }
-_TOLD: dict[str, type | tuple[type, ...]] = {
+_REPORTED: dict[str, type | tuple[type, ...]] = {
     "rank": str,
     "by": str,
     "after": str,

@@ -85,11 +85,6 @@ def everybody(link: RankLink, pickled: bytes = b"") -> Everybody:
     table = decoded(wrapper.table)
     reports = {one["rank"]: one for one in table if "rank" in one and "index" not in one}
     residents = []
-    front_ends = {
-        _position(one["front-end"]): (one["forwarder"][0], tuple(one["forwarder"][1]))
-        for one in table
-        if "front-end" in one
-    }
     tag_limits = [report["tags"] for report in reports.values() if "tags" in report]
     for identifier in grid.identifiers():
         report = reports.get(str(identifier))
@@ -97,11 +92,22 @@ def everybody(link: RankLink, pickled: bytes = b"") -> Everybody:
         host = report["host"] if report else ""
         incarnation = report["incarnation"] if report else 0
         residents.append(Resident(identifier, host, machine, tuple(addresses), incarnation))
-    residents += replacing(table, len(residents))
+    # To who was there at first they are news, which come with the next view.
+    if pickled or link.is_again or wrapper.settings.get("replicas", 1) > 1:
+        residents += replacing(table, len(residents))
     me = Identifier.parse(link.name)
     limit = min(tag_limits, default=None)
     names = NO_NAMES if pickled else _names(grid, wrapper.settings)
-    return Everybody(grid, me, tuple(residents), front_ends, limit, names)
+    return Everybody(grid, me, tuple(residents), front_ends_in(table), limit, names)
+
+
+def front_ends_in(table: Sequence[Report]) -> dict[tuple[int, int], AdvertisedAddresses]:
+    """Return where the front-ends of clusters forward, as far as they do."""
+    return {
+        _position(one["front-end"]): (one["forwarder"][0], tuple(one["forwarder"][1]))
+        for one in table
+        if "front-end" in one
+    }
 
 
 def _names(grid: Grid, settings: dict[str, Any]) -> RankNames:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     Lose = Callable[[str], None]
     C = TypeVar("C")
 
-CONNECT_TIMEOUT = 30.0  # seconds to find the front-end
 LAST_CALL_TIMEOUT = 1.0  # seconds for the call that is served when the rank ends
 
 _MAIL, _NEWS, _CODE_ROUTES = CONTRACTS[Mail], CONTRACTS[CouplingNews], CONTRACTS[CodeRoutes]
@@ -81,7 +80,7 @@ class RankLink:
             proved, self._dispatch, self._call_above, self._appeal, above=above
         )
         self._channel = _Shared.dial(
-            bootstrap.address, self.credentials, CONNECT_TIMEOUT, peer=cluster
+            bootstrap.address, self.credentials, bootstrap.patience, peer=cluster
         )
         self._lock = _thread.allocate_lock()
         self._serving = _thread.allocate_lock()

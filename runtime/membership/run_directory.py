@@ -47,10 +47,11 @@ def as_others_see(address: str) -> str:
 class Bootstrap:
     """Bootstrap information of a rank: the address of its front-end, and its own keys.
 
-    `reach` names the hosts that can reach the rank, `incarnation` counts its starts.
+    `reach` names the hosts that can reach the rank, `incarnation` counts its starts. The front-end
+    may take `patience` seconds to answer: it starts many ranks at once.
     """
 
-    __slots__ = ("address", "certificate", "incarnation", "keys", "reach")
+    __slots__ = ("address", "certificate", "incarnation", "keys", "patience", "reach")
 
     def __init__(
         self,
@@ -59,12 +60,15 @@ class Bootstrap:
         incarnation: int,
         keys: Keyring,
         certificate: bytes = b"",
+        *,
+        patience: float = 60.0,
     ) -> None:
         self.address = address
         self.reach = reach
         self.incarnation = incarnation
         self.keys = keys
         self.certificate = certificate
+        self.patience = patience
 
 
 def write_key(
@@ -84,8 +88,8 @@ def write_key(
         tickets.append(b"".join(own.values()))
     checked = bootstrap.keys.checks[audience].hex() if audience else ""
     lines = [
-        bootstrap.address, bootstrap.reach, str(bootstrap.incarnation), bootstrap.certificate.hex(),
-        checked, *others,
+        bootstrap.address, bootstrap.reach, str(bootstrap.incarnation), str(bootstrap.patience),
+        bootstrap.certificate.hex(), checked, *others,
     ]  # fmt: skip
     suffix = _suffix(alone)
     path = os.path.join(directory, KEY)
@@ -109,14 +113,16 @@ def read_key(directory: str, rank: str, *, is_alone: bool = False) -> Bootstrap:
     """Return the bootstrap information that `write_key` wrote for a rank; raises OSError."""
     suffix = _suffix(rank if is_alone else "")
     with open(os.path.join(directory, KEY + suffix), encoding="utf-8") as file:
-        address, reach, incarnation, certificate, checked, *others = file.read().split("\n")
+        lines = file.read().split("\n")
+    address, reach, incarnation, patience, certificate, checked, *others = lines
     size = _TICKET * len(others)
     place = 0 if is_alone else int(rank.rpartition(":")[2])
     with open(os.path.join(directory, TICKETS + suffix), "rb", 0) as file:
         data = os.pread(file.fileno(), size, size * place)
     tickets = {one: data[_TICKET * n : _TICKET * (n + 1)] for n, one in enumerate(others)}
     keys = Keyring({audience_of(rank): bytes.fromhex(checked)}, None, tickets)
-    return Bootstrap(address, reach, int(incarnation), keys, bytes.fromhex(certificate))
+    proof = bytes.fromhex(certificate)
+    return Bootstrap(address, reach, int(incarnation), keys, proof, patience=float(patience))
 
 
 def crash_file(directory: str, rank: int) -> str:

@@ -5,7 +5,7 @@ from runtime.native_mpi.job import (
     Job,
     JobPart,
     RankProgram,
-    RankStandIn,
+    RankProxy,
     python_module,
     run_directory_arguments,
 )
@@ -33,7 +33,7 @@ __all__ = [
     "MpiWorld",
     "NativeMpi",
     "RankProgram",
-    "RankStandIn",
+    "RankProxy",
     "is_interface_chosen",
     "native_mpi",
     "native_mpi_of_library",

@@ -32,10 +32,10 @@ def run_directory_arguments(run_directory: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class RankStandIn:
+class RankProxy:
     """A small `script` that `mpiexec` starts in place of each rank.
 
-    The rank itself parts from the process that listens at `address`.
+    The rank itself is forked by the process that listens at `address`.
     """
 
     script: str
@@ -66,7 +66,7 @@ class RankProgram:
     restart: bool = False
     umask: int = 0o022
     run_directory: str = ""
-    stand_in: RankStandIn | None = None
+    proxy: RankProxy | None = None
 
     @property
     def goes_on(self) -> bool:
@@ -111,7 +111,8 @@ class Job:
     `hosts` are the names and numbers of ranks of hosts other than that of the front-end, empty
     where that has all ranks. `options` are those of the user for `mpiexec`, `flavour` is the name
     of its MPI. `environment` is for the ranks, laid over that of the place where they run. Ranks of
-    a host that is lost are started again on `spares`, each of which has room for so many.
+    a host that is lost are started again on `spares`, each of which has room for so many. If it
+    `is_late`, each rank is started alone, in a place that was kept for it.
     """
 
     program: RankProgram
@@ -122,6 +123,7 @@ class Job:
     options: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     spares: tuple[tuple[str, int], ...] = ()
+    is_late: bool = False
 
     @property
     def goes_on(self) -> bool:
@@ -141,6 +143,8 @@ class Job:
     @property
     def parts(self) -> tuple[JobPart, ...]:
         """What is started first: all ranks, in their order."""
+        if self.is_late:
+            return ()
         if not self.for_each_host:
             return (JobPart(0, self.ranks, self.hosts),)
         parts: list[JobPart] = []
@@ -161,8 +165,8 @@ class Job:
         """Return the command of each rank of a part, as its `mpiexec` is told it."""
         program = self.program
         start = python_module(program.python, RANK_MODULE)
-        if program.stand_in is not None and not part.is_restarted:
-            there = program.stand_in
+        if program.proxy is not None and not part.is_restarted:
+            there = program.proxy
             start = (program.python, "-I", "-S", there.script, there.address, RANK_MODULE)
         failures = "" if program.failures == "abort" else program.failures
         named = {

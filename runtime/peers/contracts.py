@@ -29,7 +29,6 @@ class LabMembership(Protocol):
 
     def ping(self, caller: str) -> None:
         """Answer at once: the round trip is what is measured."""
-        ...
 
     def alive(self, caller: str, row: list[Any]) -> Plain:
         """Tell a supernode the caller's own row of the table; see `runtime.peers.membership`.
@@ -38,11 +37,9 @@ class LabMembership(Protocol):
         what the supernode knows of the caller and is newer, and `fault`: why nobody could reach the
         caller where it says it is.
         """
-        ...
 
     def exchange(self, caller: str, news: Plain) -> Plain:
         """Tell another supernode what has changed since it last took something; it answers so."""
-        ...
 
     def round_trips(self, caller: str, peers: list[Any]) -> Plain:
         """Return the seconds to peers and back by name, of those that answer.
@@ -50,18 +47,15 @@ class LabMembership(Protocol):
         `peers` are `Member`s, at most `runtime.peers.model.MOST_MEASURED`. To those of which
         nothing is known the peer measures the way now.
         """
-        ...
 
     def hosts(self, caller: str, most: int) -> Plain:
         """Return `rows` of peers that are known to be there, at most so many, by chance which.
 
         `complete` says whether there are no others.
         """
-        ...
 
     def leave(self, caller: str) -> None:
         """Tell that the caller ends in order."""
-        ...
 
 
 class StatusService(Protocol):
@@ -69,7 +63,6 @@ class StatusService(Protocol):
 
     def status(self, caller: str) -> Plain:
         """Return shares, reservations, runs, hosts and round trips; see `gcm-peer status`."""
-        ...
 
 
 class Reservation(Protocol):
@@ -83,22 +76,18 @@ class Reservation(Protocol):
         `key` was made by the reservation client, `application` is the random name of what is to
         run.
         """
-        ...
 
     def renew(self, caller: str, key: str, lease: float) -> bool:
         """Let a reservation last so many seconds from now; tell whether there still is one."""
-        ...
 
     def release(self, caller: str, key: str) -> None:
         """Give back the places of a key; one that is not known is released already."""
-        ...
 
     def reach(self, caller: str, peers: list[Any]) -> list[str]:
         """Try to connect to other peers, each a `Member`; return "" or why not, for each.
 
         Only for users whose programs may run here, which could do the same.
         """
-        ...
 
 
 class Staging(Protocol):
@@ -106,15 +95,12 @@ class Staging(Protocol):
 
     def held(self, caller: str, digests: list[str]) -> list[int]:
         """Return how many bytes there are of each content; less than its size: not all yet."""
-        ...
 
     def put(self, caller: str, key: str, content: list[Any], offset: int, data: bytes) -> int:
         """Write a piece of a content `[digest, size]`, for a reservation; return what is there."""
-        ...
 
     def get(self, caller: str, digest: str, offset: int, most: int) -> bytes:
         """Return a piece of a content, b"" behind what there is."""
-        ...
 
     def fetch(self, caller: str, key: str, content: list[Any], sources: list[str]) -> Plain:
         """Let the peer get a content `[digest, size]` itself.
@@ -123,7 +109,6 @@ class Staging(Protocol):
         in order. The answer comes when it is there, or some of it after a while: `bytes`, and the
         last `source`; else it is refused.
         """
-        ...
 
 
 class Launch(Protocol):
@@ -147,7 +132,6 @@ class Launch(Protocol):
         connection ends, the guard ends all that it has started, and the reservation ends. When the
         guard ends, the connection does.
         """
-        ...
 
 
 CONTRACTS: dict[type, str] = {

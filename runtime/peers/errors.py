@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from runtime.errors import GridError
 
 
@@ -30,3 +33,12 @@ class Refused(PeerError):
     ) -> None:
         super().__init__(what, place=place, cause=cause, cure=cure)
         self.reason = reason
+
+
+@contextmanager
+def of_file(what: str, file: object, cure: str = "") -> Iterator[None]:
+    """Raise PeerError, with `what` has failed, where the block cannot read or write a file."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise PeerError(what, place=str(file), cause=str(error), cure=cure) from error

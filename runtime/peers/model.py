@@ -173,6 +173,16 @@ class Member:
         """Who has to answer at its addresses."""
         return Principal(self.role, self.name)
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What status services tell of it."""
+        return {
+            "name": str(self.principal),
+            "addresses": [str(one) for one in self.addresses],
+            "applications": self.share.applications,
+            "processes": self.share.processes,
+        }
+
     def plain(self) -> list[Any]:
         """Return the plain form."""
         return [str(self.principal), [str(one) for one in self.addresses], self.share.plain()]

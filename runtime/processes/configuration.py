@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from gcm.records import dataclass
 from runtime.errors import GridError
 from runtime.home import HOME
-from runtime.machine.composition import PlainNamed
 from runtime.membership.bind_address import NOWHERE
 from runtime.membership.run_directory import Bootstrap
 from runtime.native_mpi import Job, RankProgram
@@ -95,19 +94,15 @@ class Configuration:
     `run_directory` is the private folder of the run, `folder` where ranks start, `umask` the
     caller's, `launcher` the address of the launcher, empty for the one behind standard input and
     output. With `at_once` nothing else has to be up before the ranks, so they start without being
-    asked for. `machine` is the pickle of the whole machine, a `Grid`, for those who open it;
-    `reach` says from where the ranks expect those of other clusters. `forwards` is the address at
-    which the front-end listens for those who want to be forwarded, if anybody may need that, and
-    `known_as` the name by which they reach it; with a `passage`, as text, others reach both by that
-    alone. Ranks tell of waits that take `explain_waits` seconds; 0 means none. They count their
-    calls if these are to be `observed`, keep the latest where they are `traced`, and tell of all
-    where they are `checked`. `certificates` has one with its key for each audience of `keys`: the
-    front-end, its ranks, its nodes. `watch` says who watches whom, if anybody does. `named_classes`
-    are the controllers and interceptors that the descriptor names, as ranks are told of them,
-    `plans` the rules that choose plans of collectives. `wan` is the line over which ranks of other
-    sites reach those of the cluster, where it is emulated. `names` is how messages name the ranks
-    of the run. `tunnels` are the clusters whose front-ends are reached through sockets in
-    `run_directory` alone.
+    asked for. Ranks have `start_limit` seconds to find the front-end. With `settings` each rank is
+    configured before it runs; `reach` says from where the ranks expect those of other clusters.
+    `forwards` is the address at which the front-end listens for those who want to be forwarded, if
+    anybody may need that, and `known_as` the name by which they reach it; with a `passage`, as
+    text, others reach both by that alone. `certificates` has one with its key for each audience of
+    `keys`: the front-end, its ranks, its nodes. `watch` says who watches whom, if anybody does.
+    `wan` is the line over which ranks of other sites reach those of the cluster, where it is
+    emulated. `names` is how messages name the ranks of the run. `tunnels` are the clusters whose
+    front-ends are reached through sockets in `run_directory` alone.
     """
 
     cluster: str
@@ -122,19 +117,14 @@ class Configuration:
     launcher: str
     keys: Keyring = field(repr=False)
     nodes: tuple[NodeJob, ...] = ()
-    machine: bytes = b""
+    settings: Mapping[str, Any] = field(default_factory=dict)
     reach: str = NOWHERE
     forwards: str = ""
     known_as: str = ""
     passage: str = ""
-    explain_waits: float = 0.0
-    observed: bool = False
-    traced: bool = False
-    checked: bool = False
+    start_limit: float = 60.0
     certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     watch: WatchedGroups | None = None
-    named_classes: tuple[PlainNamed, ...] = ()
-    plans: str = ""
     wan: Wan | None = None
     names: RankNames = NO_NAMES
     tunnels: tuple[str, ...] = ()
@@ -154,9 +144,9 @@ class Configuration:
         return Credentials(self.keys, self.cluster, self.certificate(self.cluster))
 
 
-def as_first_input(told: Sequence[Configuration | NodeStart]) -> bytes:
+def as_first_input(starts: Sequence[Configuration | NodeStart]) -> bytes:
     """Return the bytes that are read first: a length, and what each process is told."""
-    data = pickle.dumps(tuple(told), protocol=5)
+    data = pickle.dumps(tuple(starts), protocol=5)
     return _edition() + len(data).to_bytes(_LENGTH, "big") + data
 
 
@@ -190,6 +180,6 @@ def _exactly(read: Callable[[int], bytes], size: int) -> bytes:
 
 def _edition() -> bytes:
     """Return what tells this version from others whose processes would misunderstand each other."""
-    told = (Job, RankProgram, NodeJob, NodeStart, Configuration)
-    names = repr([[one.name for one in fields(kind)] for kind in told])
+    kinds = (Job, RankProgram, NodeJob, NodeStart, Configuration)
+    names = repr([[one.name for one in fields(kind)] for kind in kinds])
     return b"gcm" + PROTOCOL.to_bytes(2, "big") + zlib.crc32(names.encode()).to_bytes(4, "big")

@@ -26,46 +26,46 @@ def main() -> int:
     """Serve until the front-end has gone; return the exit code."""
     leave_no_core_file()
     try:
-        (told,) = read_first_input(lambda size: os.read(0, size))
+        (start,) = read_first_input(lambda size: os.read(0, size))
     except EOFError:
         return 1
     except OtherVersion as fault:
         print(fault, file=sys.stderr)
         return REFUSED
-    assert isinstance(told, NodeStart)
+    assert isinstance(start, NodeStart)
     ended = threading.Event()
     # Ctrl-C on a terminal is for the launcher, which then ends everything in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: ended.set())
-    _settle(told)
+    _settle(start)
     try:
-        _serve(told, ended)
+        _serve(start, ended)
     except GridError as fault:
         print(fault, file=sys.stderr)
         return 1
     return 0
 
 
-def _settle(told: NodeStart) -> None:
+def _settle(start: NodeStart) -> None:
     """Let the components find their modules, know where they are, and print line by line."""
-    sys.path[:0] = told.job.search
-    os.environ[NODE_VARIABLE] = told.job.name
+    sys.path[:0] = start.job.search
+    os.environ[NODE_VARIABLE] = start.job.name
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True)
 
 
-def _serve(told: NodeStart, ended: threading.Event) -> None:
-    home = told.job.home
-    credentials = Credentials(told.keys, home, told.certificate)
-    with Reactor(f"node {told.job.name}", brief_waits=BriefWaits()) as reactor:
+def _serve(start: NodeStart, ended: threading.Event) -> None:
+    home = start.job.home
+    credentials = Credentials(start.keys, home, start.certificate)
+    with Reactor(f"node {start.job.name}", brief_waits=BriefWaits()) as reactor:
         host = Host(home, reactor)
         address = ""
-        if told.job.listen:
-            address = as_others_see(host.listen(told.job.listen, credentials).address)
+        if start.job.listen:
+            address = as_others_see(host.listen(start.job.listen, credentials).address)
         agent = node_agent(host, credentials, address)
-        above = host.dial(told.front_end, credentials, ["/"], peer=told.cluster)
+        above = host.dial(start.front_end, credentials, ["/"], peer=start.cluster)
         above.when_closed(lambda _: ended.set())
         ended.wait()
         agent.stop()

@@ -66,7 +66,8 @@ class Replication:
         self._arrivals = Arrivals(limits)
         self._decisions = Decisions(self._roster, limits)
         self._master = self._roster.master  # the last that was heard of
-        self._leads = self._master == me
+        self.leads = self._master == me
+        """Whether this process is its rank's master, and knows what the last one decided."""
         self._unheard: set[int] = set()  # who has to answer before this process leads
         self._restarts = restarts
         self._waiting: set[int] = set()  # who has said that it waits to join
@@ -74,11 +75,6 @@ class Replication:
         """How often others have joined. It belongs to the context of all messages sent since."""
 
     # ------------------------------------------------------------------------------- who is who
-
-    @property
-    def leads(self) -> bool:
-        """Whether this process is the master of its rank, and knows what the last one decided."""
-        return self._leads
 
     @property
     def made(self) -> int:
@@ -119,8 +115,8 @@ class Replication:
         self._sends.lost(process)
         if not is_twin:
             return self._commit()
-        effects = self._decisions.lost(process, leads=self._leads)
-        if self._leads:
+        effects = self._decisions.lost(process, leads=self.leads)
+        if self.leads:
             return effects + self._transmit()
         if self._roster.master == self._roster.me:
             effects += self._succeed(process)
@@ -140,7 +136,7 @@ class Replication:
 
     def _lead(self) -> list[Effect]:
         """Begin to lead: all replicas get what the last master may have told some of them only."""
-        self._leads = True
+        self.leads = True
         self._sends.commit_all()
         effects = self._decisions.teach() + self._sends.commit()
         return [*effects, *self._transmit(), Lead()]
@@ -155,7 +151,7 @@ class Replication:
         that was sent to it was received, and no request is under way.
         """
         decisions = self._decisions
-        return self._sends.is_settled and (not self._leads or decisions.settled == decisions.made)
+        return self._sends.is_settled and (not self.leads or decisions.settled == decisions.made)
 
     @property
     def ready(self) -> tuple[int, ...]:
@@ -182,7 +178,7 @@ class Replication:
         if not twins or self._master != self._roster.me:
             return []
         # One that has died may have handed over too, and have decided more since.
-        self._leads = False
+        self.leads = False
         self._unheard.update(twins)
         return [Tell(twin, ("succeeds", self._decisions.made)) for twin in twins]
 
@@ -218,7 +214,7 @@ class Replication:
         if number < line.committed:
             return number, [Drop(message)]
         after = decisions.made
-        if self._leads and not sends.backup and after <= decisions.settled:
+        if self.leads and not sends.backup and after <= decisions.settled:
             effects = sends.transmit_one(line, number, message)
             return number, effects + self._commit()
         return number, sends.back_up(line, number, message, size, after)
@@ -257,7 +253,7 @@ class Replication:
         return self._sends.transmit(self._decisions.settled) + self._commit()
 
     def _commit(self) -> list[Effect]:
-        return self._sends.commit() if self._leads else []
+        return self._sends.commit() if self.leads else []
 
     # -------------------------------------------------------------------------------- decisions
 
@@ -284,7 +280,7 @@ class Replication:
         Raises:
             ReplicationError: this process does not lead, or it is decided already.
         """
-        if not self._leads or not self.is_open(sequence, number):
+        if not self.leads or not self.is_open(sequence, number):
             raise ReplicationError(
                 f"decision {number} of {sequence} is not for process {self._roster.me} to make"
             )
@@ -316,7 +312,7 @@ class Replication:
     def _handle_as_master(self, process: int, name: str, facts: list[Any]) -> list[Effect]:
         if name == "known":
             effects = self._decisions.known(process, *facts)
-            return effects + self._transmit() if self._leads else effects
+            return effects + self._transmit() if self.leads else effects
         if name != "facts":
             return []
         self._unheard.remove(process)

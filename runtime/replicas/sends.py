@@ -26,8 +26,6 @@ _ENTRY_BYTES = 256
 class _Line:
     """What is known of one stream that goes out."""
 
-    __slots__ = ("backup", "committed", "is_untold", "sent", "stream")
-
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.sent = 0
@@ -56,8 +54,6 @@ class _Backup:
 
 class _Way:
     """The messages that were transmitted to a rank and that not all of its replicas have."""
-
-    __slots__ = ("begun", "came", "gone", "messages")
 
     def __init__(self) -> None:
         self.messages: deque[tuple[_Line, int]] = deque()

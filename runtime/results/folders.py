@@ -46,9 +46,9 @@ def find_path(launcher: Launcher, python: str, path: str) -> str:
 
 def _ask(launcher: Launcher, python: str, program: str, path: str) -> tuple[str, str]:
     """Run a small program at a place; return its output, or nothing and why."""
-    said = Collected()
-    process = launcher.start(Command((python, "-I", "-S", "-c", program, path)), said)
+    printed = Collected()
+    process = launcher.start(Command((python, "-I", "-S", "-c", program, path)), printed)
     process.close_input()
     if process.wait(FOLDER_TIMEOUT).ok:
-        return said.output, ""
+        return printed.output, ""
     return "", "\n".join(process.tail[-1:])

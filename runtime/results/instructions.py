@@ -174,8 +174,8 @@ def _is_program(target: str, part: str) -> bool:
     """
     if not os.path.isfile(target):
         return False
-    is_told_by_rights = not (part and _has_right_to_run(part))
-    return _begins_as_program(target) or (is_told_by_rights and _has_right_to_run(target))
+    has_rights = not (part and _has_right_to_run(part))
+    return _begins_as_program(target) or (has_rights and _has_right_to_run(target))
 
 
 def _has_right_to_run(file: str) -> bool:

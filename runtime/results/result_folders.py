@@ -45,42 +45,33 @@ class ResultFolder(Protocol):
     @property
     def is_at_home(self) -> bool:
         """Whether it is the program folder itself."""
-        ...
 
     @property
     def sealed(self) -> Sealed:
         """What it held before the ranks began, and which files never count."""
-        ...
 
     def await_end(self, given_up: GivenUp) -> None:
         """Return once nobody works in it any more."""
-        ...
 
     def reach(self) -> None:
         """Connect to it, again if necessary."""
-        ...
 
     def let_go(self) -> None:
         """Close a connection that does not answer any more; raises LaunchError."""
-        ...
 
     def list(self, given_up: GivenUp) -> dict[str, Entry]:
         """List its content; raises FolderGone."""
-        ...
 
     def send(
         self, wanted: Sequence[tuple[str, int]], receiver: fetching.FileReceiver, given_up: GivenUp
     ) -> None:
         """Send files from it."""
-        ...
 
     def remove(self) -> None:
         """Remove it, because everything is home."""
-        ...
 
     def kept(self, home: str) -> KeptFolder:
         """Return where it stays, and the command that brings it home."""
-        ...
 
 
 class PlaceOfResults(Protocol):
@@ -97,11 +88,9 @@ class PlaceOfResults(Protocol):
 
     def reach_again(self) -> None:
         """Connect again; raises LaunchError."""
-        ...
 
     def let_go(self) -> None:
         """Close the connection."""
-        ...
 
 
 class FolderAtPlace:

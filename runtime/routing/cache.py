@@ -22,7 +22,6 @@ class ConnectionBound(Protocol):
         Called before a connection is opened and after. `carried` maps each connected peer to the
         traffic so far; `rest` closes a connection if it is idle, and returns whether it did.
         """
-        ...
 
 
 class Uncached:

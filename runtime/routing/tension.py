@@ -79,31 +79,24 @@ class Tensioning(Protocol):
 
     def order(self, routes: Sequence[Route], now: float) -> list[Route]:
         """Return the routes in the order in which to try them; given and kept shortest first."""
-        ...
 
     def shorter(self, routes: Sequence[Route], used: Route, now: float) -> list[Route]:
         """Return the routes worth another try although messages go over `used`."""
-        ...
 
     def is_open(self, route: Route) -> bool:
         """Return whether a route worked when anybody last tried it."""
-        ...
 
     def worked(self, route: Route, now: float) -> None:
         """Record that a route could be opened."""
-        ...
 
     def failed(self, route: Route, now: float) -> None:
         """Record that a route could not be opened."""
-        ...
 
     def news(self, now: float) -> list[Experience]:
         """Return what was learned here since the last call, to be shared."""
-        ...
 
     def hear(self, told: Iterable[Experience], now: float) -> list[Experience]:
         """Learn from others; return what was new."""
-        ...
 
 
 class Tension:

@@ -1,4 +1,4 @@
-"""Test kits: contracts of launchers, detectors and streams, and hosts joined in one process."""
+"""Test kits: contracts of launchers and streams, and hosts joined in one process."""
 
 from __future__ import annotations
 

@@ -134,18 +134,21 @@ class LauncherContract:
         self,
         launcher: Launcher,
     ) -> None:
-        said: list[tuple[OutputStream, str]] = []
+        printed: list[tuple[OutputStream, str]] = []
         program = (
             "import sys\nfor i in range(2000): print(i)\nprint('bad', file=sys.stderr)\n"
             "sys.stdout.write('last'); sys.stderr.write('words')"
         )
         process = launcher.start(
-            _python(program), Lines(lambda stream, line: said.append((stream, line)))
+            _python(program), Lines(lambda stream, line: printed.append((stream, line)))
         )
         process.wait(20)
-        output = [line for stream, line in said if stream is OutputStream.OUTPUT]
+        output = [line for stream, line in printed if stream is OutputStream.OUTPUT]
         assert output == [*map(str, range(2000)), "last"]
-        assert [line for stream, line in said if stream is OutputStream.ERROR] == ["bad", "words"]
+        assert [line for stream, line in printed if stream is OutputStream.ERROR] == [
+            "bad",
+            "words",
+        ]
         assert process.tail == ("bad", "words")
 
     def test_carries_ten_megabytes_on_both_streams(self, launcher: Launcher) -> None:
@@ -210,17 +213,17 @@ class LauncherContract:
             Lines(lambda _, line: seen.set() if line == secret.decode() else None),
         )
         assert seen.wait(20)
-        told = []
+        found = []
         for entry in Path("/proc").iterdir():
             for part in ("cmdline", "environ"):
                 try:
                     if entry.name.isdigit() and secret in (entry / part).read_bytes():
-                        told.append(entry / part)
+                        found.append(entry / part)
                 except OSError:
                     continue
         process.close_input()
         process.wait(10)
-        assert told == []
+        assert found == []
         assert secret.decode() not in repr(process)
 
     def test_a_signal_reaches_the_command(self, launcher: Launcher) -> None:

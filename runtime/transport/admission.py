@@ -39,15 +39,12 @@ class EventLoop(Protocol):
         self, descriptor: int, events: int, handle: Callable[[int], bool] | None, /
     ) -> None:
         """Call `handle` when the events are true; with None not any more."""
-        ...
 
     def now(self) -> float:
         """Return the time."""
-        ...
 
     def tick_soon(self) -> None:
         """See to it that `tick` of all that has a `deadline` is called soon."""
-        ...
 
 
 class Exchange:

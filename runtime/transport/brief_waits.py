@@ -34,21 +34,19 @@ def preemptions() -> int:
 class BriefWaits:
     """Waits, of which the usual ones are brief, without being put to sleep and woken.
 
-    Asking keeps a processor busy. That is harmless while there are enough of them, which is said
-    by `has_processor` and, while the program runs, by `preempted`: it counts how often this thread
-    had to make room for another one. The more often that happens, the longer are the times in
-    which all waits sleep. Any thread may wait; what they learn is a guess.
+    Asking keeps a processor busy. That is harmless while there are enough of them. Whether there
+    are tells `preempted`, which counts how often this thread had to make room for another one. The
+    more often that happens, the longer are the times in which all waits sleep. Any thread may wait;
+    what they learn is a guess.
     """
 
     def __init__(
         self,
         *,
-        has_processor: bool = True,
         now: Callable[[], float] = time.monotonic,
         preempted: Callable[[], int] = preemptions,
         tick: float = 1.0,
     ) -> None:
-        self._has_processor = has_processor
         self._now = now
         self._preempted = preempted
         self._tick = tick
@@ -65,7 +63,7 @@ class BriefWaits:
             return poll(0)
         begun, taken = self._now(), 0.0
         found: Found | None = None
-        if self._usual < SOON and begun >= self._sleep_until and self._has_processor:
+        if self._usual < SOON and begun >= self._sleep_until:
             patience = 2 * self._usual
             patience = patience if timeout is None else min(patience, timeout)
             preempted = self._preempted()

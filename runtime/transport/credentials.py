@@ -61,8 +61,6 @@ class Credentials:
     Those within a host are plain in any case, unless `trusts_loopback` is False.
     """
 
-    __slots__ = ("_keys", "certificate", "name", "trusts_loopback")
-
     def __init__(
         self,
         keys: Keyring | bytes,
@@ -112,8 +110,6 @@ class Greeting(ABC):
 
     `nonce` has to be fresh and random. After the exchange `rest` holds what came behind it.
     """
-
-    __slots__ = ("_certified", "_credentials", "_nonce", "_reader", "_theirs", "peer")
 
     def __init__(self, credentials: Credentials, nonce: bytes) -> None:
         if len(nonce) != NONCE:
@@ -197,8 +193,6 @@ class Greeting(ABC):
 class ListeningEnd(Greeting):
     """The end that was dialled."""
 
-    __slots__ = ()
-
     def begin(self) -> bytes:
         """Return nothing: the dialler speaks first."""
         return b""
@@ -235,8 +229,6 @@ class ListeningEnd(Greeting):
 
 class Dialler(Greeting):
     """The end that dials; `peer` is the name that the listener is expected to have."""
-
-    __slots__ = ("_expected", "_ticket")
 
     def __init__(self, credentials: Credentials, nonce: bytes, peer: str = "") -> None:
         super().__init__(credentials, nonce)

@@ -53,8 +53,6 @@ class RefusalLog:
     A stranger costs one line a minute however often it comes.
     """
 
-    __slots__ = ("_clock", "_counted", "_log")
-
     def __init__(self, log: Logger, clock: Callable[[], float]) -> None:
         self._log = log
         self._clock = clock
@@ -86,8 +84,6 @@ class RefusalLog:
 
 
 class _Counted:
-    __slots__ = ("again", "last", "more")
-
     def __init__(self, again: float) -> None:
         self.again = again
         self.more = 0

@@ -95,9 +95,6 @@ class FrameReader:
     [(1, 7, b'hello')]
     """
 
-    __slots__ = ("_at_once", "_kind", "_missing", "_most", "_number", "_part",
-                 "_parts", "_room", "_stage", "_staged")  # fmt: skip
-
     def __init__(self, most_bytes: int = MOST_BYTES, at_once: int = AT_ONCE) -> None:
         self._most = most_bytes
         self._at_once = at_once

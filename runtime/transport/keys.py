@@ -99,8 +99,6 @@ class Keyring:
     True
     """
 
-    __slots__ = ("checks", "issues", "tickets")
-
     def __init__(
         self,
         checks: Mapping[str, bytes] | None = None,
@@ -137,8 +135,6 @@ class Keyring:
 
 class RunKeys:
     """The secret of a run, of which all keys are made."""
-
-    __slots__ = ("_secret",)
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret

@@ -132,8 +132,6 @@ class LeanChannel:
     >>> channel.call(Target("/grid/site0/cluster0", "srv", "ready"), info)   # doctest: +SKIP
     """
 
-    __slots__ = ("_frames", "_number", "_reader", "_socket", "peer")
-
     def __init__(self, connected: _socket.socket, peer: str, received: bytes = b"") -> None:
         self._socket = connected
         self._reader = FrameReader()

@@ -39,8 +39,6 @@ OUT_OF_BAND = 1 << 14
 class Codec:
     """Values to parts of a frame and back; a subclass can let some objects cross by reference."""
 
-    __slots__ = ()
-
     def dump(self, value: Any) -> list[Part]:
         """Return the pickle of `value` and the large buffers it refers to, which are not copied.
 
@@ -104,8 +102,6 @@ class PlainDataCodec(Codec):
     A pickle can do harm only by naming a class or a function, or by asking for more memory than it
     has bytes. What a process sends that is not trusted is opened with this one.
     """
-
-    __slots__ = ()
 
     def load(self, parts: Sequence[Part]) -> Any:
         """Return the value; raises `pickle.UnpicklingError` before anything large is made."""

@@ -42,8 +42,6 @@ _WAIT = 1.0  # seconds for a descriptor that is sent at once behind the connecti
 class Passage:
     """The way to the processes of one launch: where they listen, and where others dial."""
 
-    __slots__ = ("_folder", "_way")
-
     def __init__(self, folder: str, way: str) -> None:
         self._folder = folder
         self._way = way

@@ -96,8 +96,6 @@ class MessageReader:
     (True, b'hello', b'other')
     """
 
-    __slots__ = ("_buffer", "most_bytes")
-
     def __init__(self, most_bytes: int | Mapping[int, int]) -> None:
         self.most_bytes = most_bytes
         """How large the next message may be, if that depends on it by its serializer."""

@@ -165,11 +165,9 @@ class Writable(Protocol):
 
     def write(self, data: bytes, timeout: float | None = None) -> None:
         """Write to the process's stdin, waiting while it does not read."""
-        ...
 
     def close_input(self) -> None:
         """Close its stdin."""
-        ...
 
 
 class ProcessStream(QueuedStream):

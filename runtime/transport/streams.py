@@ -31,19 +31,15 @@ class ByteStream(Protocol):
         self, reactor: Reactor, readable: Callable[[], None], writable: Callable[[], None]
     ) -> None:
         """Let the reactor call `readable` and `writable` whenever these are wanted and true."""
-        ...
 
     def want(self, *, read: bool, write: bool) -> None:
         """Say which of the two callbacks are wanted from now on."""
-        ...
 
     def receive_into(self, space: memoryview) -> int | None:
         """Put what came into `space`; 0 at the end of the stream, None if nothing is there yet."""
-        ...
 
     def send(self, pieces: Sequence[Part]) -> int:
         """Take bytes off `pieces`, as many as fit now, and return how many; raises OSError."""
-        ...
 
     def await_readable(self, seconds: float | None) -> bool:  # noqa: ARG002 - some wait
         """Wait in the caller's thread until something can be received; False if nothing came.
@@ -59,7 +55,6 @@ class ByteStream(Protocol):
 
     def close(self) -> None:
         """Let go of everything; the callbacks are not called any more."""
-        ...
 
 
 class _Watched(ByteStream):

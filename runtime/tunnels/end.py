@@ -231,13 +231,13 @@ def listeners(paths: Mapping[int, str]) -> Iterator[tuple[int, socket.socket]]:
 
 def main() -> None:
     """Be an end: read who that is, listen, say the marker, and serve the hub."""
-    told = json.loads(sys.argv[1])
+    settings = json.loads(sys.argv[1])
     source, sink = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # a stray print must not look like a frame
-    sockets = dict(listeners({int(other): path for other, path in told["sockets"].items()}))
-    os.write(sink, f"\n{''.join(told['marker'])}\n".encode())
-    end = TunnelEnd(told["me"], sockets, told["target"], source, sink)
+    sockets = dict(listeners({int(other): path for other, path in settings["sockets"].items()}))
+    os.write(sink, f"\n{''.join(settings['marker'])}\n".encode())
+    end = TunnelEnd(settings["me"], sockets, settings["target"], source, sink)
     try:
         end.run()
     finally:

@@ -211,17 +211,17 @@ class TunnelHub:
             self._selector.unregister(descriptor)
 
 
-def start_end(number: int, told: Mapping[str, Any]) -> HubEnd:
+def start_end(number: int, end: Mapping[str, Any]) -> HubEnd:
     """Start the command that leads to an end; raises OSError."""
     environment = dict(os.environ)
-    for name, value in told["environment"].items():
+    for name, value in end["environment"].items():
         environment.pop(name, None)
         if value is not None:
             environment[name] = value
     process = subprocess.Popen(
-        told["argv"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, bufsize=0
+        end["argv"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, bufsize=0
     )
-    first, second = told["marker"]
+    first, second = end["marker"]
     return HubEnd(number, process, (first, second))
 
 
@@ -239,7 +239,7 @@ def main() -> None:
         sys.stdout.flush()
 
     hub = TunnelHub(
-        [start_end(number, told) for number, told in enumerate(json.loads(line))], 0, report
+        [start_end(number, end) for number, end in enumerate(json.loads(line))], 0, report
     )
     try:
         hub.run()

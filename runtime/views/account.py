@@ -34,7 +34,7 @@ from runtime.views.facts import (
     RunStarted,
     StateChanged,
 )
-from runtime.views.progress_tree import OVER, RUNNING
+from runtime.views.progress_tree import OVER, QUEUED, RUNNING
 from runtime.views.summary import ClusterRow, RankRow, Summary
 
 R = TypeVar("R")
@@ -65,6 +65,7 @@ class RunAccount:
         self._started_after: float | None = None
         self._running_since: float | None = None
         self._over: dict[str, float] = {}
+        self._missing: set[str] = set()
         self._ranks: dict[str, RankStarted] = {}
         self._ends: dict[str, RankResult] = {}
         self._exchanged = Exchanged()
@@ -137,6 +138,7 @@ class RunAccount:
     def _change(self, name: str, state: str, time: float) -> None:
         if not self._has_rank(name):
             return
+        (self._missing.add if state == QUEUED else self._missing.discard)(name)
         if state == RUNNING and self._running_since is None:
             self._running_since = time
         elif state in OVER:
@@ -234,4 +236,5 @@ class RunAccount:
             names.number(rank),
             names.replica(rank),
             names.name(rank),
+            rank in self._missing,
         )

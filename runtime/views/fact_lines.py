@@ -166,6 +166,8 @@ def _record(kind: Any, plain: Any) -> Any:
 @cache
 def _fields_of(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
     """Return the types of the fields of a record, and which of them have no default."""
-    hints, told = get_type_hints(kind), [one for one in fields(kind) if one.init]
-    needed = (one.name for one in told if one.default is MISSING and one.default_factory is MISSING)
-    return {one.name: hints[one.name] for one in told}, frozenset(needed)
+    hints, given = get_type_hints(kind), [one for one in fields(kind) if one.init]
+    needed = (
+        one.name for one in given if one.default is MISSING and one.default_factory is MISSING
+    )
+    return {one.name: hints[one.name] for one in given}, frozenset(needed)

@@ -133,18 +133,18 @@ def _state_of(rank: RankSeen) -> str:
 
 
 def explanation(
-    seen: Iterable[tuple[str, Record]], names: RankNames, told: Collection[WaitExplained] = ()
+    seen: Iterable[tuple[str, Record]], names: RankNames, reported: Collection[WaitExplained] = ()
 ) -> Iterator[str]:
     """Yield what all ranks do, why they wait, and their stacks, as lines for the log of a run.
 
     Nothing is there twice: the call of a rank is not repeated where a finding has it, which is not
-    repeated where it was `told` before.
+    repeated where it was `reported` before.
     """
     facts = list(seen)
     ranks = [(name, one) for name, one in facts if isinstance(one, RankSeen)]
     findings = [one for _, one in facts if isinstance(one, WaitExplained)]
-    fresh = [one for one in findings if one not in told]
-    known = [*told, *fresh[:MOST_FINDINGS]]
+    fresh = [one for one in findings if one not in reported]
+    known = [*reported, *fresh[:MOST_FINDINGS]]
     alike: dict[str, list[str]] = {}
     for name, one in ranks:
         call = one.doing.removeprefix("in ")
@@ -153,13 +153,13 @@ def explanation(
     if alike:
         yield "what the ranks are doing:"
     yield from (f"  {names.names(those)}: {doing}" for doing, those in alike.items())
-    yield from told_findings(fresh)
+    yield from finding_lines(fresh)
     for (thread, text), those in _stacks(ranks).items():
         yield f"stack of {thread} in {names.names(those)}:"
         yield from text.rstrip().splitlines()
 
 
-def told_findings(findings: Sequence[WaitExplained]) -> Iterator[str]:
+def finding_lines(findings: Sequence[WaitExplained]) -> Iterator[str]:
     """Yield findings as lines of bearable length, and not too many of them."""
     for line in _headed(findings[:MOST_FINDINGS]):
         is_long = len(line) > _MOST_IN_LINE

@@ -81,12 +81,12 @@ def overview(tree: ProgressTree, seconds: float) -> Line:
     phase = tree.phase()
     counts = tree.rank_states()
     ranks = ", ".join(f"{number} {state}" for state, number in counts.items())
-    told = f"  {ranks}" if ranks else ""
+    shown = f"  {ranks}" if ranks else ""
     style = FAILED if phase.endswith("failure") else STUCK if counts[STUCK] else phase
     return (
         StyledText(tree.name, "title"),
         StyledText(f"  {phase}", style),
-        StyledText(f"  {seconds:.0f} s{told}"),
+        StyledText(f"  {seconds:.0f} s{shown}"),
         *_figures(tree, tree.clusters, seconds),
     )
 
@@ -124,11 +124,11 @@ def _in_full(tree: ProgressTree, seconds: float, width: int) -> Iterator[Line]:
             text = f"{part.identifier} {part.name.partition('/')[2]:<{names}}  "
             room = width - len(branch) - len(text) - words - 2
             state = StyledText(f"{part.words:<{words}}", part.summed_up)
-            told = [*_ranks(part, room)]
+            shown = [*_ranks(part, room)]
             for one in _figures(tree, [part], seconds) if len(tree.clusters) > 1 else ():
-                if len(plain((*told, one))) - len("  ") <= room:
-                    told.append(one)
-            yield (StyledText(branch), StyledText(text), state, *told)
+                if len(plain((*shown, one))) - len("  ") <= room:
+                    shown.append(one)
+            yield (StyledText(branch), StyledText(text), state, *shown)
     yield from _others(tree.others.values())
 
 

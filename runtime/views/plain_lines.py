@@ -32,28 +32,29 @@ MINUTE = 60.0
 class News(Protocol):
     """Turns the facts of a run into lines about its machine, each of which may be empty."""
 
-    def told(self, fact: Fact) -> str:
+    def line_of(self, fact: Fact) -> str:
         """Take a fact, and return the line about it."""
-        ...
 
     def due(self) -> str:
         """Return the line that it is time for."""
-        ...
 
     def wait(self) -> float | None:
         """Return the seconds until it is time for a line; None: never."""
-        ...
 
 
 def survived_loss(tree: ProgressTree, fact: Fact) -> str:
-    """Return the line about a loss that the run survives, or nothing if a fact is no such loss."""
+    """Return the line about a loss that the run survives, or nothing if a fact is no such loss.
+
+    Among these is a cluster that never came.
+    """
     cluster = tree.cluster_of(fact.name)
     if cluster is None or not tree.goes_on or not isinstance(fact.record, StateChanged):
         return ""
     state, detail = fact.record.state, fact.record.detail
     # a cluster has failed as soon as one of its ranks has, which is told of that rank
-    is_told = state == LOST or (state in BAD and fact.name != cluster.identifier)
-    return _with(f"{tree.names.name(fact.name)}: {state}", detail) if is_told else ""
+    is_shown = state == LOST or (state in BAD and fact.name != cluster.identifier)
+    is_shown |= state == ENDED and bool(detail) and fact.name == cluster.identifier
+    return _with(f"{tree.names.name(fact.name)}: {state}", detail) if is_shown else ""
 
 
 class MinuteLines:
@@ -68,7 +69,7 @@ class MinuteLines:
         self._began = clock()
         self._next = self._began + MINUTE
 
-    def told(self, fact: Fact) -> str:
+    def line_of(self, fact: Fact) -> str:
         """Take a fact, and return the line about it if it is a loss that is survived."""
         self._tree.take(fact)
         return survived_loss(self._tree, fact)
@@ -93,9 +94,9 @@ class PlainLines:
 
     def __init__(self) -> None:
         self._tree = ProgressTree()
-        self._told_running = False
+        self._has_shown_running = False
 
-    def told(self, fact: Fact) -> str:
+    def line_of(self, fact: Fact) -> str:
         """Take a fact, and return the line about it, which may be empty."""
         self._tree.take(fact)
         if not isinstance(fact.record, StateChanged):
@@ -111,8 +112,9 @@ class PlainLines:
             return _with(f"{rank}: {state}", detail) if state in BAD else ""
         if state in BAD:
             return f"{cluster.name}: {cluster.words}"
-        told = "" if self._is_large or state == ENDED else _told(cluster)
-        return f"{cluster.name}: {told}" if told else ""
+        is_old = state == ENDED and not detail
+        line = "" if self._is_large or is_old else _noteworthy(cluster)
+        return f"{cluster.name}: {line}" if line else ""
 
     @property
     def _is_large(self) -> bool:
@@ -127,11 +129,12 @@ class PlainLines:
 
     def _running(self) -> str:
         ranks = self._tree.rank_states()
-        if self._told_running or ranks[RUNNING] < ranks.total():
+        if self._has_shown_running or ranks[RUNNING] < ranks.total() - ranks[QUEUED]:
             return ""
-        self._told_running = True
+        self._has_shown_running = True
         clusters = sum(bool(part.ranks) for part in self._tree.clusters)
-        return f"running: {self._tree.ranks_in_words()} in {counted(clusters, 'cluster')}"
+        there = f"{ranks[RUNNING]} of " if ranks[QUEUED] else ""
+        return f"running: {there}{self._tree.ranks_in_words()} in {counted(clusters, 'cluster')}"
 
     def _other(self, name: str, state: str, detail: str) -> str:
         where = self._tree.site_of(name)
@@ -144,7 +147,7 @@ class PlainLines:
         return f"{where}: {READY}" if is_ready else ""
 
 
-def _told(cluster: ProgressPart) -> str:
+def _noteworthy(cluster: ProgressPart) -> str:
     """Return what is worth a line: no mere beginnings, nothing that the next line says anyway."""
     match cluster.state, cluster.detail:
         case ("up", "front-end"):
@@ -155,6 +158,8 @@ def _told(cluster: ProgressPart) -> str:
             return f"{counted(len(cluster.ranks), 'rank')} up"
         case ("done", detail):
             return _with(DONE, detail)
+        case ("ended", detail) if detail:
+            return cluster.words
     return ""
 
 

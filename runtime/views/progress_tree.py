@@ -73,9 +73,8 @@ class ProgressPart:
             return _IN_WORDS[self.state, self.detail]
         if self.state == QUEUED:
             return self.detail
-        return (
-            f"{self.state}, {self.detail}" if self.state == FAILED and self.detail else self.state
-        )
+        is_told = self.state in (FAILED, LOST, ENDED) and self.detail
+        return f"{self.state}, {self.detail}" if is_told else self.state
 
     @property
     def summed_up(self) -> str:
@@ -145,8 +144,8 @@ class ProgressTree:
             case WaitExplained(kind, _, ranks) if kind in NEVER:
                 found = [one for one in map(self._rank, ranks) if one is not None]
                 self._never |= self._replace(found, WAITING, STUCK)
-            case MessagesCounted() as told if fact.name in self._clusters:
-                self._sample(fact, told)
+            case MessagesCounted() as sent if fact.name in self._clusters:
+                self._sample(fact, sent)
 
     def _plan(self, planned: RunPlanned) -> None:
         self.name, self.names, self.goes_on = planned.deployment, planned.names(), planned.goes_on
@@ -187,12 +186,12 @@ class ProgressTree:
             self._clusters[name].ranks[at] = state
         return changed
 
-    def _sample(self, fact: Fact, told: MessagesCounted) -> None:
-        way = fact.name, told.to, told.between
+    def _sample(self, fact: Fact, sent: MessagesCounted) -> None:
+        way = fact.name, sent.to, sent.between
         before = self.samples.get(way, SentMessages())
         seconds = fact.time - before.time
-        rate = max(0, told.bytes - before.bytes) / seconds if seconds > 0 else 0.0
-        self.samples[way] = SentMessages(told.messages, told.bytes, fact.time, rate)
+        rate = max(0, sent.bytes - before.bytes) / seconds if seconds > 0 else 0.0
+        self.samples[way] = SentMessages(sent.messages, sent.bytes, fact.time, rate)
 
     def rate(self, *clusters: str) -> float:
         """Return how many bytes a second some clusters have sent to others of late."""

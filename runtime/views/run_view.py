@@ -154,8 +154,8 @@ class RunView:
             case WaitExplained() as finding:
                 if finding not in self._findings:
                     self._findings.append(finding)
-            case MessagesCounted() as told:
-                self._count(name, told)
+            case MessagesCounted() as sent:
+                self._count(name, sent)
             case OutputWritten(stream, data):
                 self._write(fact.time, name, stream, data)
             case Logged(text):
@@ -202,11 +202,11 @@ class RunView:
         cluster = self._clusters.get(name)
         return self._names.name(name) if cluster is None else cluster.known.path
 
-    def _count(self, name: str, told: MessagesCounted) -> None:
+    def _count(self, name: str, sent: MessagesCounted) -> None:
         if name in self._ranks:
-            to = self._sent.setdefault((name, told.to, told.between), SentMessages())
-            to.messages += told.messages
-            to.bytes += told.bytes
+            to = self._sent.setdefault((name, sent.to, sent.between), SentMessages())
+            to.messages += sent.messages
+            to.bytes += sent.bytes
 
     def _write(self, time: float, name: str, stream: str, data: bytes) -> None:
         for line in data.decode(errors="replace").splitlines():

@@ -40,7 +40,6 @@ class FactListener(Protocol):
         Call `taken`, from any thread, once nothing more has to be done about it: ranks whose
         output is not taken wait, so that only so much is ever on its way.
         """
-        ...
 
 
 class Silent:

@@ -45,6 +45,8 @@ class RankRow:
     number: int | None = None
     replica: int = 0
     name: str = ""
+    is_missing: bool = False
+    """Whether its cluster waits in a queue, or did so until the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +255,8 @@ def _codes(ranks: tuple[RankRow, ...], unknown: str) -> str:
     """Return the one exit code of all, or each code other than 0 with its ranks."""
     by_code: dict[str, list[str]] = {}
     for rank in ranks:
-        code = unknown if rank.code is None else rank.signal or str(rank.code)
+        missing = "never there" if rank.is_missing else unknown
+        code = missing if rank.code is None else rank.signal or str(rank.code)
         by_code.setdefault(code, []).append(_brief(rank))
     if len(by_code) == 1:
         return next(iter(by_code))

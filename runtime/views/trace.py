@@ -1,4 +1,4 @@
-"""A run in Chrome's trace format, for Perfetto and chrome://tracing. A fold.
+"""The trace of a run: a fold, whose events are those of Chrome's format, for Perfetto.
 
 A cluster is a process of the trace, with a row for its front-end and one for each rank. Slices are
 the calls of ranks, collectives with their plan, and the states of clusters; arrows lead from a send
@@ -106,11 +106,11 @@ class Trace:
         self._marks.append((fact.time, fact.name, what, args))
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the document, one event in a line."""
+        """Yield the document in Chrome's format, one event in a line."""
         head = json.dumps({"displayTimeUnit": "ms", "otherData": self._other()})
         yield head[:-1].encode() + b', "traceEvents": [\n'
         before = b""
-        for event in self._events():
+        for event in self.events():
             yield before + json.dumps(event, separators=(",", ":")).encode()
             before = b",\n"
         yield b"\n]}\n"
@@ -127,7 +127,8 @@ class Trace:
             "older calls that were dropped": {rank: n for rank, n in dropped.items() if n},
         }
 
-    def _events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[Event]:
+        """Yield the events as Chrome's format has them: rows first, and both ends of a message."""
         yield from self._rows_in_words()
         yield from self._states_of_clusters()
         for time, name, what, args in self._marks:
@@ -211,6 +212,8 @@ class Trace:
     def _arrow(self, number: int, sent: MessageEnd, received: MessageEnd) -> Iterator[Event]:
         route = self._route(sent.sender, sent.receiver)
         args: Event = {"route": route, "tag": sent.tag}
+        if (size := received.bytes if sent.bytes == UNKNOWN else sent.bytes) != UNKNOWN:
+            args["bytes"] = size
         args["from"], args["to"] = map(self._names.name, (sent.sender, sent.receiver))
         common = {"id": number, "name": "message", "cat": "message", "args": args}
         yield self._event(sent.sender, sent.posted, ph="s", **common)

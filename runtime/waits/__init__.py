@@ -6,7 +6,7 @@ sentences.
 
 from __future__ import annotations
 
-from runtime.waits.findings import HEADINGS, WaitFinding, explain, left_behind, said, stuck_in
+from runtime.waits.findings import HEADINGS, WaitFinding, described, explain, left_behind, stuck_in
 from runtime.waits.replicated import RankStates, of_ranks
 from runtime.waits.states import (
     KnownCommunicator,
@@ -29,10 +29,10 @@ __all__ = [
     "UnsentMessage",
     "Wait",
     "WaitFinding",
+    "described",
     "explain",
     "left_behind",
     "of_ranks",
-    "said",
     "state_from",
     "steady",
     "stuck_in",

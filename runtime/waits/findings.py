@@ -212,10 +212,10 @@ class _Explanation:
     def _call(self, rank: str, wait: Wait, part: Part, blamed: list[str]) -> str:
         """Return the call of a rank, whom it lacks, and what has come instead."""
         whom = self._not_in(wait, part, blamed)
-        return f"{said(wait, self._names)}{whom}{self._hint(rank, wait, part)}"
+        return f"{described(wait, self._names)}{whom}{self._hint(rank, wait, part)}"
 
     def _in(self, rank: str, wait: Wait) -> str:
-        return f"{self._names.rank(rank)} is in {said(wait, self._names)}"
+        return f"{self._names.rank(rank)} is in {described(wait, self._names)}"
 
     def _blamed(self, rank: str, wait: Wait, part: Part) -> list[str]:
         """Return the ranks that it waits for, those first that have ended."""
@@ -308,7 +308,7 @@ class _Explanation:
                 texts = []
                 for members in groups.values():
                     names, wait = [rank for rank, _ in members], members[0][1]
-                    call = said(wait, self._names)
+                    call = described(wait, self._names)
                     texts.append(f"{self._names.names(names)} {_is(names)} in {call}")
                 every = (one for many in groups.values() for one, _ in many)
                 ranks = sorted(every, key=RankName.parse)
@@ -328,7 +328,7 @@ class _Explanation:
             for wait in picture.states[rank].waits:
                 if wait.seconds >= limit:
                     others = self._others_of(rank, wait)
-                    groups.setdefault((said(wait, self._names), others), []).append(rank)
+                    groups.setdefault((described(wait, self._names), others), []).append(rank)
         for (what, others), members in sorted(groups.items()):
             verb = "waits" if len(members) == 1 else "wait"
             ranks = tuple(sorted(members, key=RankName.parse))
@@ -355,7 +355,7 @@ class _Explanation:
         if state is None:
             return "does not answer: it is in a call that lets no other thread run, or stopped"
         if state.waits:
-            return f"waits in {said(state.waits[0], self._names)}"
+            return f"waits in {described(state.waits[0], self._names)}"
         return f"is at {state.at}" if state.at else "waits for nobody"
 
     def _chain(self, way: Mapping[str, str]) -> str:
@@ -367,10 +367,10 @@ class _Explanation:
         return self._names.names(ranks, _MOST_NAMED)
 
 
-def said(wait: Wait, names: RankNames = NO_NAMES) -> str:
+def described(wait: Wait, names: RankNames = NO_NAMES) -> str:
     """Describe a call in words.
 
-    >>> said(Wait("Recv", (Part("receive", "0:0:1", 7),), where="ring.py:12"))
+    >>> described(Wait("Recv", (Part("receive", "0:0:1", 7),), where="ring.py:12"))
     'Recv from 0:0:1 tag 7 (ring.py:12)'
     """
     known = [_part(one, names) for one in wait.parts if one.kind != UNKNOWN]

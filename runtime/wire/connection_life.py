@@ -108,17 +108,6 @@ TRANSITIONS: dict[tuple[ConnectionStage, ConnectionEvent], ConnectionStage] = {
 class ConnectionLife:
     """The connections to one peer, one after the other; messages name the peer as `str(who)`."""
 
-    __slots__ = (
-        "_ended_well",
-        "_opened_at",
-        "_progress",
-        "_who",
-        "joins",
-        "resuming",
-        "resumptions",
-        "stage",
-    )  # fmt: skip
-
     def __init__(self, who: object) -> None:
         self._who = who
         self.stage = ConnectionStage.NEVER
@@ -195,9 +184,6 @@ class Resuming:
     That nobody is there any more is taken from the host of the peer, unless others tell of ends:
     then a firewall says so.
     """
-
-    __slots__ = ("_are_ends_told", "_begun", "_pause", "_refusals", "_timeout", "deadline", "last",
-                 "next_try", "why")  # fmt: skip
 
     def __init__(
         self, why: Exception, now: float, timeout: float, *, are_ends_told: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from runtime.machine.composition import Composition
 from runtime.machine.contracts import Routes
 from runtime.machine.paths import RANKS
 from runtime.machine.roles import REFERENCE_CACHE, TENSIONING
-from runtime.membership.everybody import Everybody, everybody
+from runtime.membership.everybody import Everybody, everybody, front_ends_in
 from runtime.membership.rank_link import RankLink
 from runtime.wire.dialling.connecting import DirectConnector
 from runtime.wire.dialling.directory import Party, RankDirectory
@@ -23,6 +23,8 @@ from runtime.wire.stream.messages import MessageSink
 
 if TYPE_CHECKING:
     from runtime import routing
+    from runtime.machine.table import Report
+    from runtime.membership.bind_address import AdvertisedAddresses
     from runtime.wire.dialling.probing import Probe
     from runtime.wire.dialling.routed import RoutedConnector
 else:
@@ -86,6 +88,13 @@ def passed(connections: PeerConnections, peer: int) -> tuple[str, ...] | None:
     )
 
 
+def learn_front_ends(connections: PeerConnections, table: Sequence[Report]) -> None:
+    """Let a rank know where front-ends forward that have come since it began."""
+    if isinstance(connections.connector, ReferenceController):
+        found = front_end_parties(front_ends_in(table))
+        connections.connector.connector.front_ends.update(found)
+
+
 def _routed(
     link: RankLink, known: Everybody, directory: RankDirectory, composition: Composition | None
 ) -> RoutedConnector:
@@ -100,7 +109,7 @@ def _routed(
         directory,
         link.credentials,
         known.grid,
-        front_ends=front_end_parties(known),
+        front_ends=front_end_parties(known.front_ends),
         peers=peers,
         share=lambda news: link.wrapper.references.learned(link.name, routing.plain(news)),
         tension=None if composition is None else _tension(composition),
@@ -181,11 +190,12 @@ def meet(connections: PeerConnections, routed: RoutedConnector, front_end: str, 
         _log.info("a connection over a third front-end failed: %s", fault)
 
 
-def front_end_parties(known: Everybody) -> dict[tuple[int, int], Party]:
+def front_end_parties(
+    known: Mapping[tuple[int, int], AdvertisedAddresses],
+) -> dict[tuple[int, int], Party]:
     """Return where front-ends forward, as far as a rank was told."""
     return {
-        cluster: Party("{}:{}".format(*cluster), "", *found)
-        for cluster, found in known.front_ends.items()
+        cluster: Party("{}:{}".format(*cluster), "", *found) for cluster, found in known.items()
     }
 
 

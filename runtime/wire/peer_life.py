@@ -78,8 +78,6 @@ TRANSITIONS: dict[tuple[PeerStage, PeerEvent], PeerStage] = {
 class PeerLife:
     """One peer, which messages name as `str(who)`: its stage and the `reason` for it."""
 
-    __slots__ = ("_position", "_who", "deadline", "reason", "stage")
-
     def __init__(self, who: object) -> None:
         self._who = who
         self.stage = PeerStage.LIVES

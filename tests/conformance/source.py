@@ -9,7 +9,8 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tools.on_grids import ROOT
+
 KEPT = ROOT / "build" / "conformance"
 
 # What the package index says too; a version that is not here is taken as the index has it.

@@ -6,14 +6,14 @@ They are taken from its source distribution, which is fetched once; nothing of t
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from tests.commands import gcm_deploy
 from tests.conformance.source import NoSource, folder_of_tests
-from tools.on_grids import COMMAND, ROOT, descriptor, environment
+from tools.on_grids import descriptor
 
 pytestmark = pytest.mark.mpi
 
@@ -41,15 +41,7 @@ def run(demo: Path, folder: Path, layout: str = "2+2", module: str = "") -> Said
     if module:
         text = text.replace(f'script="{demo}"', f'module="{module}"')
     (folder / "grid.xml").write_text(text, "utf-8")
-    done = subprocess.run(
-        [*COMMAND, "--quiet", str(folder / "grid.xml")],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    done = gcm_deploy("--quiet", folder / "grid.xml")
     assert done.returncode == 0, done.stdout + done.stderr
     return Said(sorted(line.rstrip() for line in done.stdout.splitlines()), done.stderr)
 

@@ -6,9 +6,9 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tools.on_grids import ROOT
+
 DEPLOY = [sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())"]
 
 

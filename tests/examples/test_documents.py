@@ -21,9 +21,9 @@ from gcm.documents import Diagnostics
 from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.processes.launcher.tree import machine_document
+from tools.on_grids import ROOT
 from tools.pictures import pictures
 
-ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
     "README.md",
     "docs/start/clusters.md",

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tools.on_grids import ROOT
+
 GCM = [sys.executable, "-c", "import sys; from gcm.cli import main; sys.exit(main())"]
 
 SAYS = {

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.runs import DEPLOY, ROOT, deploy, run
+from tests.examples.runs import DEPLOY, deploy, run
+from tools.on_grids import ROOT
 
 pytestmark = pytest.mark.mpi
 

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tools.on_grids import ROOT
+
 KERNEL = r'''
 import ast, asyncio, json, sys
 

@@ -13,7 +13,8 @@ import pytest
 from runtime.machine.deaths import RankDeath
 from runtime.views.fact_lines import read_facts
 from runtime.views.facts import OutputWritten
-from tests.examples.runs import DEPLOY, ROOT, on_grid, run
+from tests.examples.runs import DEPLOY, on_grid, run
+from tools.on_grids import ROOT
 
 pytestmark = pytest.mark.mpi
 

@@ -24,10 +24,10 @@ from runtime.views.facts import Fact, OutputWritten
 from runtime.views.stream import nothing
 from tests.leftovers import GONE_WITHIN, files_below, marked_processes, wait_until_gone
 from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
+from tools.on_grids import ROOT
 
 MARK = "GCM_TEST_RUN"
 ALONE = Path(__file__).with_name("deploy_alone.py")
-ROOT = Path(__file__).parents[2]
 
 # Begins every Python program: which shared memory its MPI has, so that it can be looked for.
 SEGMENTS = """\

@@ -76,8 +76,9 @@ def main(how_often: int, victim: str, number: int, way: str) -> list[str]:
             hop = f'{server.hop}<front-end python="{sys.executable}"/>'
         (FOLDER / "grid.xml").write_text(descriptor("2|2", "program.py", way=hop))
         before = {f"/tmp/{name}" for name in os.listdir("/tmp")}
-        for _ in range(how_often):
-            begin_and_kill(victim, number, random.uniform(0.2, LONGEST_START[way]))
+        part = (LONGEST_START[way] - 0.2) / how_often
+        for turn in range(how_often):  # a moment in each part of the start
+            begin_and_kill(victim, number, 0.2 + part * (turn + random.random()))
             found += left({*before, *found})
     return found
 

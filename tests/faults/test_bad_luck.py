@@ -36,30 +36,6 @@ def one_cluster(mpiexec: object, ranks: int = 2) -> str:
     )
 
 
-def test_a_run_that_goes_well_ends_with_0_and_leaves_nothing(bench: Bench) -> None:
-    outcome = bench.deploy(bench.plan(HELLO, grid=TWO))
-    assert (outcome.exit_code, outcome.errors) == (0, ())
-    assert outcome.exits == dict.fromkeys(["0:0:0", "0:0:1", "1:0:0", "1:0:1"], 0)
-    assert bench.recorder.said_by("1:0:1") == ["rank 3"]
-
-
-def test_a_missing_mpiexec_is_named_with_what_to_install(bench: Bench) -> None:
-    outcome = bench.deploy(bench.plan(HELLO, grid=one_cluster("/nowhere/mpiexec")))
-    assert outcome.exit_code == 203
-    (error,) = outcome.errors
-    assert "s/a" in error
-    assert "there is no '/nowhere/mpiexec'" in error
-    assert "pip install mpich" in error
-
-
-def test_an_mpiexec_that_is_none_is_shown_with_what_it_says(bench: Bench) -> None:
-    other = fake(bench.folder, "mpiexec", "echo I am something else")
-    outcome = bench.deploy(bench.plan(HELLO, grid=one_cluster(other)))
-    assert outcome.exit_code == 203
-    assert "belongs to no MPI known here" in outcome.errors[0]
-    assert "I am something else" in outcome.errors[0]
-
-
 def test_the_wrong_mpiexec_is_told_from_every_rank_being_0_of_1(bench: Bench) -> None:
     """It starts both ranks, but they know nothing of each other, as with another MPI's ranks."""
     wrong = fake(
@@ -163,16 +139,6 @@ def test_a_rank_that_leaves_is_named_and_not_the_one_that_is_ended_for_it(bench:
     assert "ended without finalising MPI" in outcome.first_cause.what
 
 
-def test_a_rank_that_is_killed_ends_the_run_with_128_plus_the_signal(bench: Bench) -> None:
-    program = (
-        "import os, signal, time\nfrom mpi4py import MPI\n"
-        "if MPI.COMM_WORLD.rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "time.sleep(1000)\n"
-    )
-    outcome = bench.deploy(bench.plan(program))
-    assert outcome.exit_code == 128 + 9
-
-
 def test_a_native_program_runs_and_its_exit_code_counts(bench: Bench) -> None:
     outcome = bench.deploy(
         bench.plan("#!/bin/sh\necho native $PMI_RANK; exit 4\n", application="executable")
@@ -192,25 +158,3 @@ def test_a_port_in_use_is_named(bench: Bench) -> None:
     assert outcome.exit_code == 203
     assert f":{port}" in outcome.errors[0]
     assert "Choose another port" in outcome.errors[0]
-
-
-@pytest.mark.parametrize("is_guard", [False, True], ids=["front-end", "guard"])
-def test_a_front_end_or_guard_that_is_killed_ends_the_run(bench: Bench, is_guard: bool) -> None:
-    import os
-    import signal
-
-    program = "import time\nfrom mpi4py import MPI\nprint('up', flush=True)\ntime.sleep(1000)\n"
-
-    def strike(_identifier: str, text: str) -> None:
-        if text == "up":
-            bench.recorder.on_line = lambda _i, _t: None
-            name = "gcm-guard" if is_guard else "gcm-front-end"
-            named = [pid for pid, line in bench.processes().items() if line.startswith(name)]
-            os.kill(max(named), signal.SIGKILL)
-
-    bench.recorder.on_line = strike
-    began = time.monotonic()
-    outcome = bench.deploy(bench.plan(program, grid=TWO))
-    assert outcome.exit_code != 0
-    assert outcome.errors
-    assert time.monotonic() - began < 30

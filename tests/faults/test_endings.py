@@ -75,21 +75,6 @@ def test_what_everything_waits_for_fits_into_five_seconds() -> None:
     assert max(2 * guard.GRACE, GRACE, rank_main.GRACE) < 5
 
 
-def test_everything_is_gone_within_seconds_of_a_killed_launcher(bench: Bench) -> None:
-    with bench.running(STUBBORN, grid=TWO) as run:
-        process = run.process
-        process.kill()
-        process.communicate()
-        assert bench.wait_until_gone() == []
-
-
-def test_an_interrupt_while_it_starts_leaves_nothing(bench: Bench) -> None:
-    with bench.machine(bench.plan(POLITE, grid=TWO)) as machine:
-        machine.interrupt()
-        assert machine.wait(30).exit_code == 130
-    assert bench.left() == []
-
-
 def test_leaving_the_block_of_a_machine_stops_it(bench: Bench) -> None:
     up = threading.Semaphore(0)
 

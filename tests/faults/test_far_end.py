@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.sshd import Sshd, running_sshd
+from tools.on_grids import ROOT
 
 if TYPE_CHECKING:
     from runtime.lifecycle.outcome import Outcome
@@ -36,14 +37,13 @@ WAITS = (
     "for number in (signal.SIGTERM, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)\n"
     "print('up', os.getpid(), flush=True)\nwhile True: signal.pause()\n"
 )
-ROOT = Path(__file__).parents[2]
 PATH = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
 BOUND = 20.0
 """In how many seconds everything has to have ended; most take one or two."""
 
 
 @contextmanager
-def far_sshd(bench: Bench, temporary: str = "", command: str = "") -> Iterator[Sshd]:
+def far_sshd(bench: Bench, command: str = "") -> Iterator[Sshd]:
     """An sshd whose every process carries the mark of the bench, and temporary files too."""
     folder = bench.folder / "sshd"
     folder.mkdir()
@@ -54,7 +54,7 @@ def far_sshd(bench: Bench, temporary: str = "", command: str = "") -> Iterator[S
         more=[f"ForceCommand {command}\n"] if command else (),
         PATH=PATH,
         GCM_TEST_RUN=bench.mark,
-        TMPDIR=temporary or bench.temporary,
+        TMPDIR=bench.temporary,
     ) as server:
         yield server
 
@@ -108,20 +108,6 @@ def old_python() -> Path:
     if not found:
         pytest.skip("needs a Python before 3.11, such as 'pyenv install 3.9'")
     return found[0]
-
-
-def test_an_old_python_at_the_far_end_is_named_with_its_version(
-    bench: Bench, far: Sshd, old_python: Path
-) -> None:
-    outcome = failed(bench, grid_with(far, front_end=f'<front-end python="{old_python}"/>'))
-    assert (
-        f"too old ({old_python}: Python {old_python.name.removeprefix('python')}."
-        in (outcome.errors[0])
-    )
-    assert (
-        "Install Python 3.11 or newer there, or give its path with <front-end python=...>"
-        in (outcome.errors[0])
-    )
 
 
 def test_a_far_end_with_nothing_but_old_pythons_tells_all_of_them(
@@ -200,65 +186,6 @@ def test_another_version_that_cannot_be_put_aside_is_named(
         in (outcome.errors[0])
     )
     assert "Install the same version, or take that folder off its PYTHONPATH" in outcome.errors[0]
-
-
-@pytest.mark.needs_root
-def test_a_full_disk_while_staging_is_told_with_the_place(bench: Bench) -> None:
-    small = bench.folder / "small"
-    small.mkdir()
-    mount = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if mount.returncode != 0:
-        pytest.skip(f"root may not mount here: {mount.stderr}")
-    try:
-        # A Python with another version of the package: ours has to be brought along.
-        front_end = f'<front-end python="{other_version(bench, first=False)}"/>'
-        with far_sshd(bench, temporary=str(small)) as far:
-            outcome = failed(bench, grid_with(far, front_end=front_end))
-        assert list(small.iterdir()) == []
-    finally:
-        subprocess.run(["umount", str(small)], check=True)
-    assert "could not be written to" in outcome.errors[0]
-    assert "No space left on device" in outcome.errors[0]
-    assert "Make room" in outcome.errors[0]
-
-
-def test_an_unknown_host_is_named_and_everything_else_ends(bench: Bench, far: Sshd) -> None:
-    outcome = failed(bench, grid_with(far, '<ssh host="no-such-host.invalid"/>'))
-    assert "no-such-host.invalid" in outcome.errors[0]
-    assert "no address was found for the name. Check the spelling" in outcome.errors[0]
-    assert "Could not resolve hostname no-such-host.invalid" in outcome.errors[0]
-
-
-def test_a_refused_key_is_told_and_everything_else_ends(bench: Bench, far: Sshd) -> None:
-    outcome = failed(bench, grid_with(far, far.hop_with("host")))
-    assert "the host refused to let this user in. Check user and key" in outcome.errors[0]
-    assert "Permission denied" in outcome.errors[0]
-
-
-def test_a_missing_mpiexec_at_the_far_end_is_named_with_what_to_install(
-    bench: Bench, far: Sshd
-) -> None:
-    before, _, after = grid_with(far).rpartition("{mpi}")
-    outcome = failed(bench, f'{before}<mpi ranks="1" command-path="/no/mpiexec"/>{after}')
-    assert "there is no '/no/mpiexec'" in outcome.errors[0]
-    assert "pip install mpich" in outcome.errors[0]
-
-
-def test_a_rank_at_the_far_end_that_dies_early_shows_its_last_words(
-    bench: Bench, far: Sshd
-) -> None:
-    python = bench.folder / "python"
-    python.write_text(
-        '#!/bin/sh\ncase "$*" in *runtime.rank*) echo no licence >&2; exit 9;; esac\n'
-        f'exec {sys.executable} "$@"\n'
-    )
-    python.chmod(0o755)
-    outcome = failed(bench, grid_with(far, front_end=f'<front-end python="{python}"/>'))
-    assert "before the application started" in outcome.errors[0]
-    assert "    no licence" in outcome.errors[0]
 
 
 def test_a_killed_launcher_takes_the_far_end_along(bench: Bench, far: Sshd) -> None:

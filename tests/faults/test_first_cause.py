@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +14,10 @@ import pytest
 
 from runtime.exit_codes import LOST
 from runtime.launchers.family import descendants, processes
+from tests.commands import gcm_deploy
 from tests.faults.test_far_end import far, grid_with  # noqa: F401 - a fixture
 from tests.sshd import NEAR_AND_FAR, far_host, way  # noqa: F401 - fixtures
-from tools.on_grids import descriptor
+from tools.on_grids import COMMAND, ROOT, descriptor
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Bench
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.mpi
 
-ROOT = Path(__file__).parents[2]
-COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
 
 # The last rank ends while all others wait for it in collectives over all clusters.
 PROGRAM = """\
@@ -77,14 +75,7 @@ def describe(folder: Path, program: str, *, sites: int = 1, clusters: int = 1) -
 
 def run(*words: str | Path) -> tuple[int, dict[str, Any], str, str]:
     """Return exit code, summary, other output, and what was said on standard error."""
-    done = subprocess.run(
-        [*COMMAND, "--format", "json", "--progress", "never", *map(str, words)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    done = gcm_deploy("--format", "json", "--progress", "never", *words)
     *lines, summary = done.stdout.splitlines()
     return done.returncode, json.loads(summary), "\n".join(lines), done.stderr
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tools.on_grids import ROOT
+
 pytestmark = pytest.mark.mpi
 
-ROOT = Path(__file__).parents[2]
 KILLS = Path(__file__).with_name("kills_at_any_time.py")
 NAMESPACE = ("unshare", "--mount", *(() if os.geteuid() == 0 else ("--map-root-user",)))
 MOUNTS = """\
@@ -53,7 +54,7 @@ def test_kills_at_any_time_of_the_start_leave_no_file_and_no_shared_memory(
     victim: str, signal: str, way: str
 ) -> None:
     done = subprocess.run(
-        alone(sys.executable, KILLS, "8", victim, signal, way),
+        alone(sys.executable, KILLS, "5", victim, signal, way),
         capture_output=True,
         text=True,
         check=False,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.test_first_cause import COMMAND, ROOT
+from tools.on_grids import COMMAND, ROOT
 
 pytestmark = pytest.mark.mpi
 

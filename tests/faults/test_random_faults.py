@@ -13,7 +13,8 @@ import pytest
 
 from benchmarks.grid import missing
 from tests.faults.random_faults import Case, faults_of
-from tests.faults.test_kills_at_any_time import OWN_FOLDERS, ROOT, alone, can_be_alone
+from tests.faults.test_kills_at_any_time import OWN_FOLDERS, alone, can_be_alone
+from tools.on_grids import ROOT
 
 pytestmark = pytest.mark.mpi
 

@@ -5,18 +5,14 @@ Beside them are programs that look alike and end well: no run may be ended too e
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
+from tests.commands import gcm_deploy
+
 pytestmark = pytest.mark.mpi
 
-ROOT = Path(__file__).parents[2]
-COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
 AT_A_TIME = 8
 LEFT = "gcm-deploy: ranks wait for others that have ended, and would wait for ever:"
 
@@ -104,26 +100,46 @@ ENDS_WELL = {
 }
 
 
+ALONE = {"any source", "other tag", "own communicator", "barrier", "one round short"}
+"""Programs in which other ranks than 0 have a part; the rest run at once, each at a rank."""
+
+TOGETHER = [name for name in IN_VAIN if name not in ALONE and not name.startswith("third")]
+
+EACH = """\
+for name, rank in zip({files}, [0, *range(2, size)]):
+    if me == rank:
+        exec(compile(open(name).read(), name, "exec"), {{**globals(), "me": 0}})
+"""
+
+
+def file_of(name: str) -> str:
+    return f"{name.replace(' ', '_')}.py"
+
+
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
     """What became of each program: its exit code, and what `gcm-deploy` has said."""
     folder = tmp_path_factory.mktemp("programs")
 
-    def run(name: str) -> tuple[int, str]:
-        script = folder / f"{name.replace(' ', '_')}.py"
-        script.write_text(f"{BEGIN}{(IN_VAIN | ENDS_WELL)[name]}\n", encoding="utf-8")
-        ranks = "3" if name.startswith("third") else "2"
-        done = subprocess.run(
-            [*COMMAND, "--quiet", "--explain-waits", "0.5", "--run-timeout", "60",
-             "--emulate", f"1x{ranks}", script.name],
-            cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True, text=True, timeout=90, check=False,
-        )  # fmt: skip
+    def run(name: str, text: str, ranks: int) -> tuple[int, str]:
+        (folder / file_of(name)).write_text(f"{BEGIN}{text}\n", encoding="utf-8")
+        words = "--quiet", "--explain-waits", "0.5", "--run-timeout", "60", "--emulate"
+        done = gcm_deploy(*words, f"1x{ranks}", file_of(name), cwd=folder)
         return done.returncode, done.stderr
 
+    for name in TOGETHER:
+        (folder / file_of(name)).write_text(IN_VAIN[name] + "\n", encoding="utf-8")
+    files = [str(folder / file_of(name)) for name in TOGETHER]
+    alone = {name: text for name, text in (IN_VAIN | ENDS_WELL).items() if name not in TOGETHER}
     with ThreadPoolExecutor(AT_A_TIME) as threads:
-        names = [*IN_VAIN, *ENDS_WELL]
-        return dict(zip(names, threads.map(run, names), strict=True))
+        begun = {
+            name: threads.submit(run, name, text, 3 if name.startswith("third") else 2)
+            for name, text in alone.items()
+        }
+        together = run("together", EACH.format(files=files), len(TOGETHER) + 1)
+        return dict.fromkeys(TOGETHER, together) | {
+            name: one.result() for name, one in begun.items()
+        }
 
 
 @pytest.mark.parametrize("name", IN_VAIN)
@@ -134,7 +150,7 @@ def test_a_wait_for_a_rank_that_has_ended_is_explained_and_ends_the_run(
     assert code == 204, said
     head, *why = said.splitlines()[said.splitlines().index(LEFT) :]
     assert head == LEFT
-    assert any(f"{name.replace(' ', '_')}.py" in one and "ended" in one for one in why), said
+    assert any(file_of(name) in one and "ended" in one for one in why), said
     stray = " (a message that nobody receives has come: tag 5, 8 bytes)"
     assert (stray in said) == (name == "other tag")
 

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -16,11 +15,10 @@ from typing import Any
 import pytest
 
 from runtime.membership.rank_link import current
+from tools.on_grids import COMMAND, ROOT
 
 pytestmark = pytest.mark.mpi
 
-ROOT = Path(__file__).parents[2]
-COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
 SET_TIME = "2"
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -37,6 +35,8 @@ world.Barrier()
 
 FIRST, SECOND = "rank 0 (site0/cluster0 0)", "rank 1 (site0/cluster1 0)"
 """The first ranks of two emulated clusters, where each has one."""
+
+HOST = os.uname().nodename
 
 IN_ANY = {
     "two that receive from each other": (
@@ -316,7 +316,7 @@ def test_a_truncated_message_names_the_size_of_the_buffer_and_the_line_of_the_pr
 ) -> None:
     (tmp_path / "program.py").write_text(BEGIN + TRUNCATED + "\n", encoding="utf-8")
     _, said = start("--emulate", "2x1", "program.py").communicate()
-    told = f"{FIRST} on {os.uname().nodename} sent 80 bytes with tag 3 into a buffer of 32 bytes"
+    told = f"{FIRST} on {HOST} sent 80 bytes with tag 3 into a buffer of 32 bytes"
     (first, *rest) = said.splitlines()
     assert first.endswith(f" failed: {told}")
     assert rest[0:3] == [
@@ -346,7 +346,7 @@ def test_a_truncated_message_is_told_with_both_sizes(
     (tmp_path / "program.py").write_text(BEGIN + body, encoding="utf-8")
     _, said = start("--emulate", machine, "program.py").communicate()
     sizes = (
-        f"{FIRST} on {os.uname().nodename} sent 80 bytes with tag 3 into a buffer of 8 bytes"
+        f"{FIRST} on {HOST} sent 80 bytes with tag 3 into a buffer of 8 bytes"
         if machine == "2x1"
         else "a message of 80 bytes came into a buffer of 8 bytes"
     )

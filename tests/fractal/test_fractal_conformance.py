@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.fractal.clause import Clause
 from tests.fractal.table import clauses, in_markdown
-
-ROOT = Path(__file__).parents[2]
+from tools.on_grids import ROOT
 
 
 @pytest.mark.parametrize(

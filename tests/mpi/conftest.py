@@ -5,16 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.grids import Grid, Lines, Plain, SharedGrid, by_rank
 from tests.sshd import far_host, way  # noqa: F401 - fixtures
-from tools.on_grids import COMMAND, ROOT, descriptor, environment, identifiers
-
-Lines = dict[int, list[str]]
-Grid = Callable[..., Lines]
+from tools.on_grids import COMMAND, ROOT, descriptor, environment
 
 
 @pytest.fixture
@@ -68,22 +66,13 @@ def grid(tmp_path: Path, way: str) -> Grid:  # noqa: F811 - the fixture
     return run
 
 
-def by_rank(layout: str, lines: list[str]) -> Lines:
-    """Sort tagged lines by the rank in COMM_GRID of the process that wrote them."""
-    names = identifiers(layout)
-    found: Lines = {index: [] for index in range(len(names))}
-    tags = {str(index): index for index in found}
-    for index, name in enumerate(names):  # where each cluster has its own COMM_WORLD
-        site, cluster, rank = name.split(":")
-        tags[f"site{site}/cluster{cluster} {rank}"] = index
-    for line in lines:
-        tag, _, text = line.partition("] ")
-        if tag.startswith("[") and tag[1:] in tags:
-            found[tags[tag[1:]]].append(text)
-    return found
-
-
-Plain = Callable[..., list[str]]
+@pytest.fixture(scope="module")
+def shared(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SharedGrid]:
+    """The grid of a layout, which `tests.grids.on` names, for all tests of a module."""
+    with SharedGrid(request.param, tmp_path_factory.mktemp("shared")) as made:
+        yield made
 
 
 @pytest.fixture

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.sshd import NEAR_AND_FAR
+from tests.grids import Grid, Plain
 
 pytestmark = pytest.mark.mpi
 
-Grid = Callable[..., dict[int, list[str]]]
-Plain = Callable[..., list[str]]
 
 PROGRAM = f"""
 import sys
@@ -23,7 +20,6 @@ odd_arguments.main()
 """
 
 
-@NEAR_AND_FAR
 def test_all_calls_take_and_refuse_the_numbers_that_they_do_under_plain_mpi(
     grid: Grid, plain: Plain
 ) -> None:
@@ -33,7 +29,6 @@ def test_all_calls_take_and_refuse_the_numbers_that_they_do_under_plain_mpi(
     assert (said - expected, expected - said) == (Counter(), Counter())
 
 
-@NEAR_AND_FAR
 def test_a_number_that_one_rank_alone_gives_wrongly_leaves_nobody_waiting(grid: Grid) -> None:
     said = grid(
         "1+1",

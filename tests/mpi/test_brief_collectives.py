@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+
+from tests.grids import Grid, SharedGrid, on
 
 pytestmark = pytest.mark.mpi
 
-Grid = Callable[..., dict[int, list[str]]]
 
 RESULTS = """
     import numpy as np
@@ -88,9 +87,9 @@ def test_results_are_right_whatever_the_size(grid: Grid, layout: str) -> None:
     assert said == {rank: ["right"] for rank in said}
 
 
-def test_they_come_after_what_was_begun_before_them(grid: Grid) -> None:
-    said = grid(
-        "2+2",
+@on("2+2")
+def test_they_come_after_what_was_begun_before_them(shared: SharedGrid) -> None:
+    said = shared(
         """
     import time
     import numpy as np
@@ -116,9 +115,9 @@ def test_they_come_after_what_was_begun_before_them(grid: Grid) -> None:
     assert said == {rank: ["right"] for rank in range(4)}
 
 
-def test_they_may_overtake_native_messages_of_the_call_before(grid: Grid) -> None:
-    said = grid(
-        "2+1",
+@on("2+1")
+def test_they_may_overtake_native_messages_of_the_call_before(shared: SharedGrid) -> None:
+    said = shared(
         """
     from mpi4py import MPI
     world = MPI.COMM_WORLD
@@ -132,9 +131,9 @@ def test_they_may_overtake_native_messages_of_the_call_before(grid: Grid) -> Non
     assert said == {rank: ["right"] for rank in range(3)}
 
 
-def test_a_duplicate_that_was_begun_has_all_that_its_parent_has(grid: Grid) -> None:
-    said = grid(
-        "2+1",
+@on("2+1")
+def test_a_duplicate_that_was_begun_has_all_that_its_parent_has(shared: SharedGrid) -> None:
+    said = shared(
         """
     from mpi4py import MPI
     world = MPI.COMM_WORLD
@@ -164,9 +163,9 @@ FAULTS = """
 """
 
 
-def test_data_of_another_size_than_the_root_s_is_an_error(grid: Grid) -> None:
-    said = grid(
-        "2+2",
+@on("2+2")
+def test_data_of_another_size_than_the_root_s_is_an_error(shared: SharedGrid) -> None:
+    said = shared(
         FAULTS
         + """
     tried(lambda: comm.Bcast(np.zeros(1 if me == 1 else 2), 1))
@@ -206,9 +205,9 @@ def test_another_call_of_one_member_is_told_to_all(grid: Grid) -> None:
         assert all("out of step" in second for second in lines[1::2])
 
 
-def test_another_name_of_a_communicator_that_is_freed_is_refused(grid: Grid) -> None:
-    said = grid(
-        "1+2",
+@on("2+1")
+def test_another_name_of_a_communicator_that_is_freed_is_refused(shared: SharedGrid) -> None:
+    said = shared(
         """
     from mpi4py import MPI
     world = MPI.COMM_WORLD
@@ -244,11 +243,11 @@ def test_a_result_may_lie_in_the_memory_of_what_is_given_but_elsewhere(grid: Gri
 
 @pytest.mark.parametrize("short", [0, 2])
 @pytest.mark.parametrize("call", ["Allreduce", "Reduce"])
+@on("2+1")
 def test_a_rank_that_gives_less_than_the_others_ends_the_call_everywhere(
-    grid: Grid, call: str, short: int
+    shared: SharedGrid, call: str, short: int
 ) -> None:
-    said = grid(
-        "2+1",
+    said = shared(
         f"""
     import numpy as np
     from mpi4py import MPI

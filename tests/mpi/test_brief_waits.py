@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+
+from tests.grids import Grid, SharedGrid, on
 
 pytestmark = pytest.mark.mpi
 
-Grid = Callable[..., dict[int, list[str]]]
 
-
-def test_native_messages_and_windows_go_on_while_they_wait(grid: Grid) -> None:
+@on("2+1")
+def test_native_messages_and_windows_go_on_while_they_wait(shared: SharedGrid) -> None:
     """The sender of a large message comes late, and needs the help of the receiver."""
-    said = grid(
-        "2+1",
+    said = shared(
         """
     import numpy as np
     from mpi4py import MPI
@@ -49,9 +47,9 @@ def test_native_messages_and_windows_go_on_while_they_wait(grid: Grid) -> None:
     assert said == {rank: ["right"] for rank in range(3)}
 
 
-def test_they_are_done_where_large_messages_fill_the_window(grid: Grid) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_they_are_done_where_large_messages_fill_the_window(shared: SharedGrid) -> None:
+    said = shared(
         """
     import numpy as np
     from mpi4py import MPI
@@ -91,9 +89,11 @@ IN_THE_WAIT = """
 
 
 @pytest.mark.parametrize("seconds", [0.003, 0.1, 0.4])
-def test_one_that_was_interrupted_is_done_for_the_others(grid: Grid, seconds: float) -> None:
-    said = grid(
-        "2+1",
+@on("2+1")
+def test_one_that_was_interrupted_is_done_for_the_others(
+    shared: SharedGrid, seconds: float
+) -> None:
+    said = shared(
         IN_THE_WAIT
         + f"""
     world.Barrier()
@@ -114,9 +114,9 @@ def test_one_that_was_interrupted_is_done_for_the_others(grid: Grid, seconds: fl
     assert said == {0: ["interrupted", "done"], 1: ["done"], 2: ["done"]}
 
 
-def test_native_messages_go_on_while_a_program_asks_again_and_again(grid: Grid) -> None:
-    said = grid(
-        "2+1",
+@on("2+1")
+def test_native_messages_go_on_while_a_program_asks_again_and_again(shared: SharedGrid) -> None:
+    said = shared(
         """
     import numpy as np
     from mpi4py import MPI
@@ -137,9 +137,9 @@ def test_native_messages_go_on_while_a_program_asks_again_and_again(grid: Grid) 
     assert said == {rank: ["right"] for rank in range(3)}
 
 
-def test_many_that_are_begun_wait_for_one_who_comes_late(grid: Grid) -> None:
-    said = grid(
-        "2+1",
+@on("2+1")
+def test_many_that_are_begun_wait_for_one_who_comes_late(shared: SharedGrid) -> None:
+    said = shared(
         """
     import time
     import numpy as np
@@ -154,9 +154,9 @@ def test_many_that_are_begun_wait_for_one_who_comes_late(grid: Grid) -> None:
     assert said == {rank: ["True"] for rank in range(3)}
 
 
-def test_a_root_is_held_up_by_one_who_lags_far_behind(grid: Grid) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_a_root_is_held_up_by_one_who_lags_far_behind(shared: SharedGrid) -> None:
+    said = shared(
         """
     import time
     import numpy as np
@@ -225,12 +225,12 @@ def test_a_lost_member_ends_the_wait_of_those_who_wait_for_others(grid: Grid) ->
 
 
 @pytest.mark.parametrize("seconds", [0.004, 0.012])
+@on("2+1")
 def test_native_messages_and_windows_go_on_while_one_waits_again_and_again(
-    grid: Grid, seconds: float
+    shared: SharedGrid, seconds: float
 ) -> None:
     """No single wait is long, and only the waits give native MPI a chance."""
-    said = grid(
-        "2+1",
+    said = shared(
         f"""
     import threading, time
     import numpy as np
@@ -305,9 +305,9 @@ def test_threads_that_wait_for_different_things_do_not_miss_theirs(grid: Grid) -
     assert said == {rank: ["right 350"] for rank in range(4)}
 
 
-def test_an_interruption_while_another_thread_has_the_lock_is_only_that(grid: Grid) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_an_interruption_while_another_thread_has_the_lock_is_only_that(shared: SharedGrid) -> None:
+    said = shared(
         IN_THE_WAIT
         + """
     engine = world._members.engine
@@ -334,9 +334,9 @@ def test_an_interruption_while_another_thread_has_the_lock_is_only_that(grid: Gr
     assert said == {0: ["interrupted", "0"], 1: ["0"]}
 
 
-def test_what_was_heard_before_an_interruption_is_not_lost(grid: Grid) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_what_was_heard_before_an_interruption_is_not_lost(shared: SharedGrid) -> None:
+    said = shared(
         """
     import signal, time
     from mpi4py import MPI

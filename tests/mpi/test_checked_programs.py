@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tools.on_grids import COMMAND, ROOT, environment
+from tests.commands import gcm_deploy
 
 pytestmark = pytest.mark.mpi
 
@@ -55,36 +56,55 @@ def programs(file: str) -> Iterator[Program]:
         yield Program(kind, title, text)
 
 
-def kinds_found(program: Program, folder: Path) -> set[str]:
-    """Return the kinds of the faults that a check finds in a program."""
+def faults_found(text: str, folder: Path, *, is_right: bool = False) -> list[dict[str, Any]]:
+    """Return the faults that a check finds in a program.
+
+    Native MPI may wait for ever in collectives that do not fit, and keeps processors busy then.
+    """
     file = folder / "program.py"
-    file.write_text(PARTS + program.text, encoding="utf-8")
-    done = subprocess.run(
-        [*COMMAND, "--check", "--format", "json", "--run-timeout", "20", "-n", "3", str(file)],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    summary = json.loads(done.stdout.splitlines()[-1])
-    assert program.kind != RIGHT or not done.returncode, done.stderr
-    assert (done.returncode == FAULTS_FOUND) == bool(summary["faults"])
-    return {one["kind"] for one in summary["faults"]}
+    file.write_text(PARTS + text, encoding="utf-8")
+    limit = "60" if is_right else "6"
+    done = gcm_deploy("--check", "--format", "json", "--run-timeout", limit, "-n", "3", file)
+    faults: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])["faults"]
+    assert not is_right or not done.returncode, done.stderr
+    assert (done.returncode == FAULTS_FOUND) == bool(faults)
+    return faults
 
 
 FILES = "seen.txt", "aside.txt"
 FAULTY = [one for file in FILES for one in programs(file) if one.kind != RIGHT]
+AT_THE_END = [one for one in FAULTY if one.kind in ("request", "changed", "freed")]
+"""Those that come to their end: they run one after the other, each as a file of its own."""
+
+ONE_AFTER_THE_OTHER = """
+kept = []
+for number, text in enumerate({texts}):
+    kept.append({{"np": np, "MPI": MPI, "comm": comm.Dup(), "me": me, "size": size}})
+    exec(compile(text, f"program{{number}}.py", "exec"), kept[-1])
+    kept[-1].pop("comm").Free()
+"""
 
 
-@pytest.mark.parametrize("program", FAULTY, ids=str)
+@pytest.mark.parametrize("program", [one for one in FAULTY if one not in AT_THE_END], ids=str)
 def test_a_check_finds_the_fault_of_a_program(program: Program, tmp_path: Path) -> None:
     expected = set() if program.title in MISSED else {program.kind}
-    assert kinds_found(program, tmp_path) == expected
+    found = {one["kind"] for one in faults_found(program.text, tmp_path)}
+    if program.kind == "order":  # where another one comes first, a rank may fail and leave a send
+        found.discard("buffering")
+    assert found == expected
+
+
+def test_a_check_finds_all_faults_of_what_goes_on_with_them(tmp_path: Path) -> None:
+    texts = [one.text for one in AT_THE_END]
+    found: dict[int, set[str]] = {}
+    for fault in faults_found(ONE_AFTER_THE_OTHER.format(texts=texts), tmp_path):
+        numbers = set(re.findall(r"\(program(\d+)\.py:", " ".join(fault["calls"])))
+        assert len(numbers) == 1, fault
+        found.setdefault(int(numbers.pop()), set()).add(fault["kind"])
+    assert found == {number: {one.kind} for number, one in enumerate(AT_THE_END)}
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_check_finds_nothing_in_right_programs(file: str, tmp_path: Path) -> None:
     texts = [one.text for one in programs(file) if one.kind == RIGHT]
-    assert not kinds_found(Program(RIGHT, file, "comm.Barrier()\n".join(texts)), tmp_path)
+    assert not faults_found("comm.Barrier()\n".join(texts), tmp_path, is_right=True)

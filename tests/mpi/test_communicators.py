@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+
+from tests.grids import Grid, SharedGrid, on
 
 pytestmark = pytest.mark.mpi
 
-Grid = Callable[..., dict[int, list[str]]]
 
 HEAD = "from runtime import MPI\nworld = MPI.COMM_GRID\n"
 
@@ -42,9 +41,9 @@ print("again", ranks(site.Split_type(MPI.COMM_TYPE_SITE)), site.allgather(world.
     assert said[5] == [*rest[:3], "inside none", "again [3, 4, 5] [3, 4, 5]"]
 
 
-def test_different_types_at_once_are_refused(grid: Grid) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_different_types_at_once_are_refused(shared: SharedGrid) -> None:
+    said = shared(
         HEAD
         + """
 try:
@@ -56,9 +55,9 @@ except MPI.Exception as error:
     assert said == {0: ["True"], 1: ["True"]}
 
 
-def test_disjoint_groups_make_communicators_at_once(grid: Grid) -> None:
-    said = grid(
-        "2+2",
+@on("2+2")
+def test_disjoint_groups_make_communicators_at_once(shared: SharedGrid) -> None:
+    said = shared(
         HEAD
         + """
 mine = world.group.Incl([0, 3] if world.rank in (0, 3) else [2, 1])
@@ -73,9 +72,9 @@ for made in (world.Create(mine), world.Create_group(mine), MPI.Intracomm.Create_
     assert said[3] == ["1 [0, 3]"] * 3
 
 
-def test_messages_of_communicators_do_not_meet(grid: Grid) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_messages_of_communicators_do_not_meet(shared: SharedGrid) -> None:
+    said = shared(
         HEAD
         + """
 comms = [world, world.Dup(), world.Split(0), world.Create_group(world.group)]
@@ -113,9 +112,9 @@ if world.rank > 0:
     assert said[3] == ["2 2 [0, 2] [1, 3, 0, 2] True", "2 1 [1] [2, 3, 1] True"]
 
 
-def test_nobody_waits_for_a_leader_who_gave_up(grid: Grid) -> None:
-    said = grid(
-        "2+2",
+@on("2+2")
+def test_nobody_waits_for_a_leader_who_gave_up(shared: SharedGrid) -> None:
+    said = shared(
         HEAD
         + """
 for mine in (MPI.COMM_CLUSTER, world.Split(world.rank % 2)):
@@ -131,9 +130,9 @@ for mine in (MPI.COMM_CLUSTER, world.Split(world.rank % 2)):
     assert said == {0: ["True"] * 2, 1: [text, "True"], 2: ["True", text], 3: [text] * 2}
 
 
-def test_groups_of_an_intercommunicator_are_split_and_chosen(grid: Grid) -> None:
-    said = grid(
-        "2+2",
+@on("2+2")
+def test_groups_of_an_intercommunicator_are_split_and_chosen(shared: SharedGrid) -> None:
+    said = shared(
         HEAD
         + """
 high = world.rank % 2
@@ -171,9 +170,9 @@ for comm in (world, scattered):
     assert said == dict.fromkeys(range(8), [f"True {pairs}"] * 2)
 
 
-def test_a_distributed_graph_is_put_together_from_edges_of_all(grid: Grid) -> None:
-    said = grid(
-        "1+2",
+@on("1+2")
+def test_a_distributed_graph_is_put_together_from_edges_of_all(shared: SharedGrid) -> None:
+    said = shared(
         HEAD
         + """
 after = (world.rank + 1) % 3
@@ -191,9 +190,9 @@ print(sorted(graph.neighbor_allgather(world.rank)))
     }
 
 
-def test_duplicates_may_be_begun_in_any_order(grid: Grid) -> None:
-    said = grid(
-        "1+2",
+@on("1+2")
+def test_duplicates_may_be_begun_in_any_order(shared: SharedGrid) -> None:
+    said = shared(
         HEAD
         + """
 two = [world.Dup(), world.Dup()]
@@ -207,9 +206,9 @@ print([made[number][0].allgather((number, world.rank)) for number in (0, 1)])
     assert said == {rank: [text] for rank in range(3)}
 
 
-def test_what_goes_on_is_still_done_when_a_communicator_is_freed(grid: Grid) -> None:
-    said = grid(
-        "1+2",
+@on("1+2")
+def test_what_goes_on_is_still_done_when_a_communicator_is_freed(shared: SharedGrid) -> None:
+    said = shared(
         HEAD
         + """
 import array
@@ -236,9 +235,9 @@ world.barrier()
     assert said == {0: ["True", "[1, 2] 3"], 1: ["True"], 2: ["True"]}
 
 
-def test_communicators_that_were_there_from_the_start_stay(grid: Grid) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_communicators_that_were_there_from_the_start_stay(shared: SharedGrid) -> None:
+    said = shared(
         HEAD
         + """
 for comm in (world, MPI.COMM_SITE):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
-from tools.on_grids import COMMAND, ROOT, environment
+from tests.commands import gcm_deploy
 
 PROGRAM = """
 import hashlib
@@ -38,10 +37,7 @@ def test_messages_between_sites_take_the_time_of_the_line_and_others_do_not(
 ) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     options = ["--quiet", "--emulate", "2x2x1", "--wan", "40ms,400mbit"]
-    done = subprocess.run(
-        [*COMMAND, *options, str(tmp_path / "program.py")],
-        cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=100, check=False,
-    )  # fmt: skip
+    done = gcm_deploy(*options, tmp_path / "program.py")
     assert done.returncode == 0, done.stderr
     near, far = ([float(word) for word in line.split()[1:]] for line in done.stdout.splitlines())
     # there and back; upper limits would only measure how busy this machine is
@@ -52,10 +48,7 @@ def test_messages_between_sites_take_the_time_of_the_line_and_others_do_not(
 
 def test_a_line_needs_sites_to_lie_between(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("")
-    done = subprocess.run(
-        [*COMMAND, "--emulate", "2x2", "--wan", "5ms", str(tmp_path / "program.py")],
-        cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=100, check=False,
-    )  # fmt: skip
+    done = gcm_deploy("--emulate", "2x2", "--wan", "5ms", tmp_path / "program.py")
     assert done.returncode == 202
     assert "--wan is the line between sites of --emulate, of which there are two or more" in (
         done.stderr

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+
+from tests.grids import Grid, SharedGrid, on
 
 pytestmark = pytest.mark.mpi
 
-Grid = Callable[..., dict[int, list[str]]]
 
 TRIED = """
     import numpy as np
@@ -27,10 +26,9 @@ TRIED = """
 """
 
 
-@pytest.mark.parametrize("layout", ["1+1", "2+2"])
-def test_collectives_refuse_to_send_from_where_they_receive(grid: Grid, layout: str) -> None:
-    said = grid(
-        layout,
+@on("1+1", "2+2")
+def test_collectives_refuse_to_send_from_where_they_receive(shared: SharedGrid) -> None:
+    said = shared(
         TRIED
         + """
     a, ones = np.arange(float(size)), [1] * size
@@ -67,9 +65,9 @@ def test_a_root_alone_refuses_to_send_from_where_it_receives(grid: Grid, call: s
         assert lines in (["None"], ["OutOfStep"])  # who has sent does not wait to be told
 
 
-def test_an_exchange_whose_send_is_refused_receives_nothing(grid: Grid) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_an_exchange_whose_send_is_refused_receives_nothing(shared: SharedGrid) -> None:
+    said = shared(
         TRIED
         + """
     b = bytearray(1)
@@ -85,10 +83,9 @@ def test_an_exchange_whose_send_is_refused_receives_nothing(grid: Grid) -> None:
     assert said == {rank: ["TypeError", "Invalid tag", r"b'\x00' b'm'"] for rank in said}
 
 
-@pytest.mark.parametrize("layout", ["1+1", "2+2"])
-def test_calls_return_whose_error_handler_returns(grid: Grid, layout: str) -> None:
-    said = grid(
-        layout,
+@on("1+1", "2+2")
+def test_calls_return_whose_error_handler_returns(shared: SharedGrid) -> None:
+    said = shared(
         TRIED
         + """
     heard = []
@@ -166,13 +163,12 @@ def test_an_error_handler_hears_of_a_loss_in_a_collective(grid: Grid) -> None:
     assert said[0][-4:] == ["True", "gone", "True", "gone"]
 
 
-@pytest.mark.parametrize("layout", ["1+1", "2+2"])
+@on("1+1", "2+2")
 @pytest.mark.parametrize("sender", [0, 1, -1])
 def test_blocks_that_are_too_long_are_truncated_with_an_error(
-    grid: Grid, layout: str, sender: int
+    shared: SharedGrid, sender: int
 ) -> None:
-    said = grid(
-        layout,
+    said = shared(
         TRIED
         + f"""
     mine = np.zeros(3 if me == {sender} % size else 1)
@@ -187,12 +183,13 @@ def test_blocks_that_are_too_long_are_truncated_with_an_error(
         assert lines == [at_root, wrong if rank == sender % size else "None"]
 
 
-@pytest.mark.parametrize(("layout", "wrong"), [("1+1", 1), ("2+2", 2), ("2+2", 3)])
+@pytest.mark.parametrize(
+    ("shared", "wrong"), [("1+1", 1), ("2+2", 2), ("2+2", 3)], indirect=["shared"]
+)
 def test_so_are_those_that_come_in_pieces_and_shorter_ones_and_the_next_call_is_right(
-    grid: Grid, layout: str, wrong: int
+    shared: SharedGrid, wrong: int
 ) -> None:
-    said = grid(
-        layout,
+    said = shared(
         TRIED
         + f"""
     from runtime.collectives.turns import PIECE
@@ -225,7 +222,6 @@ def test_so_are_those_that_come_in_pieces_and_shorter_ones_and_the_next_call_is_
             print(tried(lambda: move(int(sent * whole), int(room * whole))))
             print(tried(lambda: move(3 * whole, 3 * whole)))
     """,
-        timeout=120,
     )
     for rank, lines in said.items():
         for number, line in enumerate(lines):

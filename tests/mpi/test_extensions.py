@@ -7,19 +7,18 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
 from pathlib import Path
 
 import mpi4py
 import pytest
 
 from runtime.native_mpi import MPICH, OPEN_MPI
+from tests.commands import gcm_deploy
+from tests.grids import Grid
 from tests.mpi_homes import MpiHome, mpi_homes  # noqa: F401 - a fixture
-from tools.on_grids import COMMAND, environment
 
 pytestmark = pytest.mark.mpi
 
-Grid = Callable[..., dict[int, list[str]]]
 
 ASKING = """
     #include <Python.h>
@@ -228,15 +227,7 @@ def test_native_code_of_any_maker_is_refused_or_named(
         '<deployment><application script="places.py" stage="no"/>'
         f"<grid><site>{cluster * 2}</site></grid></deployment>"
     )
-    done = subprocess.run(
-        [*COMMAND, "--quiet", "grid.xml"],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = gcm_deploy("--quiet", "grid.xml", cwd=tmp_path)
     assert ends in done.stdout + done.stderr
     if maker != "Cython":
         assert "far" not in done.stdout

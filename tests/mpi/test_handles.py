@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
+from tests.grids import Grid, SharedGrid, on
 from tests.sshd import NEAR_AND_FAR
 
 pytestmark = pytest.mark.mpi
 
-Grid = Callable[..., dict[int, list[str]]]
 
 NATIVE = """
     import ctypes
@@ -68,9 +66,9 @@ def test_native_code_sees_a_communicator_of_one_cluster(grid: Grid, layout: str)
     assert said == {rank: [f"{kind} {kind}" for kind in kinds] for rank in said}
 
 
-def test_memory_is_packed_for_a_communicator_over_several_clusters(grid: Grid) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_memory_is_packed_for_a_communicator_over_several_clusters(shared: SharedGrid) -> None:
+    said = shared(
         """
         from mpi4py import MPI
         world, room = MPI.COMM_WORLD, bytearray(64)
@@ -94,9 +92,9 @@ def test_a_grid_of_one_cluster_has_the_handle_of_its_communicator(grid: Grid) ->
     assert said == {rank: ["2 2 True", "2 True"] for rank in said}
 
 
-def test_what_mpi_keeps_with_a_communicator_is_there_without_a_handle(grid: Grid) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_what_mpi_keeps_with_a_communicator_is_there_without_a_handle(shared: SharedGrid) -> None:
+    said = shared(
         """
         from mpi4py import MPI
         comm = MPI.COMM_WORLD.Dup()

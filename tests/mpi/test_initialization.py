@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from tests.grids import Grid, Plain
+
 pytestmark = pytest.mark.mpi
 
-Grid = Callable[..., dict[int, list[str]]]
-Plain = Callable[..., list[str]]
 
 PROGRAM = """
     import mpi4py

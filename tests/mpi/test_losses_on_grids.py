@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import pytest
 
+from tests.grids import Grid
+
 pytestmark = pytest.mark.mpi
 
-Grid = Callable[..., dict[int, list[str]]]
 
 LOST = """
     import os, mpi4py

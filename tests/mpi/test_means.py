@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+
+from tests.grids import Grid, Plain
 
 pytestmark = pytest.mark.mpi
 
-Grid = Callable[..., dict[int, list[str]]]
-Plain = Callable[..., list[str]]
 
 PROGRAM = """
 import numpy as np

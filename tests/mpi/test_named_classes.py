@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.on_grids import COMMAND, ROOT, environment
+from tests.commands import gcm_deploy
+from tools.on_grids import COMMAND, environment
 
 pytestmark = pytest.mark.mpi
 
@@ -112,15 +113,7 @@ def deployed(
     (folder / "grid.xml").write_text(
         f'<deployment><application script="program.py"/>\n{machine}</deployment>'
     )
-    return subprocess.run(
-        [*COMMAND, *options, str(folder / "grid.xml")],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    return gcm_deploy(*options, folder / "grid.xml", timeout=timeout)
 
 
 def run(folder: Path, program: str, named: str) -> tuple[str, str]:

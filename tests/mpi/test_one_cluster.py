@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+
+from tests.grids import Plain
 
 pytestmark = pytest.mark.mpi
 
-Plain = Callable[..., list[str]]
 
 SIZES = """
     from runtime import MPI

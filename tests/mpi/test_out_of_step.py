@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+
+from tests.grids import Grid, SharedGrid, on
 
 pytestmark = pytest.mark.mpi
 
-Grid = Callable[..., dict[int, list[str]]]
 
 TRIED = """
     import numpy as np
@@ -52,11 +51,9 @@ ANOTHER = """
 """
 
 
-@pytest.mark.parametrize("layout", ["1+1", "2+2"])
-def test_all_ranks_are_told_of_a_call_that_one_of_them_refuses(grid: Grid, layout: str) -> None:
-    said = grid(
-        layout, TRIED + ANOTHER.join(f"    tried(lambda: {call})\n{REST}" for call in REFUSED)
-    )
+@on("1+1", "2+2")
+def test_all_ranks_are_told_of_a_call_that_one_of_them_refuses(shared: SharedGrid) -> None:
+    said = shared(TRIED + ANOTHER.join(f"    tried(lambda: {call})\n{REST}" for call in REFUSED))
     last = max(said)
     for rank, lines in said.items():
         for number, told in enumerate(REFUSED.values()):
@@ -92,9 +89,9 @@ def test_the_communicator_is_named_that_is_out_of_step(grid: Grid) -> None:
     assert said == {0: told, 1: told}
 
 
-def test_collectives_that_were_begun_before_a_refused_call_are_finished(grid: Grid) -> None:
-    said = grid(
-        "2+2",
+@on("2+2")
+def test_collectives_that_were_begun_before_a_refused_call_are_finished(shared: SharedGrid) -> None:
+    said = shared(
         TRIED
         + """
     if me == 3:
@@ -153,11 +150,11 @@ def test_no_rank_waits_for_ever_for_one_that_is_in_another_call(grid: Grid, layo
 
 
 @pytest.mark.parametrize("error", ["MemoryError()", "ValueError('name \\udc80 of a file')"])
+@on("2+1")
 def test_whatever_ends_a_collective_at_one_rank_is_told_to_the_others(
-    grid: Grid, error: str
+    shared: SharedGrid, error: str
 ) -> None:
-    said = grid(
-        "2+1",
+    said = shared(
         TRIED
         + f"""
     class Bad:
@@ -173,9 +170,9 @@ def test_whatever_ends_a_collective_at_one_rank_is_told_to_the_others(
         assert line.startswith("rank 1 (site0/cluster0 1) | refused allgather (call 2): ")
 
 
-def test_a_function_that_fails_inside_a_reduction_lets_nobody_wait(grid: Grid) -> None:
-    said = grid(
-        "2+2",
+@on("2+2")
+def test_a_function_that_fails_inside_a_reduction_lets_nobody_wait(shared: SharedGrid) -> None:
+    said = shared(
         TRIED
         + "    tried(lambda: comm.allreduce(me, op=lambda a, b: 1 / 0 if me == 0 else a + b))\n"
         + REST,
@@ -186,10 +183,9 @@ def test_a_function_that_fails_inside_a_reduction_lets_nobody_wait(grid: Grid) -
     assert said == {rank: [told, told, "4"] for rank in said}
 
 
-@pytest.mark.parametrize("layout", ["1+1", "2+2"])
-def test_clusters_that_are_in_different_calls_are_told(grid: Grid, layout: str) -> None:
-    said = grid(
-        layout,
+@on("1+1", "2+2")
+def test_clusters_that_are_in_different_calls_are_told(shared: SharedGrid) -> None:
+    said = shared(
         TRIED
         + "    tried(lambda: comm.Barrier() if me < size // 2 else comm.allreduce(1))\n"
         + REST,
@@ -202,9 +198,11 @@ def test_clusters_that_are_in_different_calls_are_told(grid: Grid, layout: str) 
         assert all(line.startswith((one, other)) for line in lines[:-1])
 
 
-def test_a_cluster_that_leaves_out_a_call_learns_of_it_with_the_next_one(grid: Grid) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_a_cluster_that_leaves_out_a_call_learns_of_it_with_the_next_one(
+    shared: SharedGrid,
+) -> None:
+    said = shared(
         TRIED
         + """
     if me == 0:
@@ -219,9 +217,9 @@ def test_a_cluster_that_leaves_out_a_call_learns_of_it_with_the_next_one(grid: G
         assert "(call 2)" in line
 
 
-def test_calls_that_all_ranks_refuse_leave_them_in_step(grid: Grid) -> None:
-    said = grid(
-        "2+1",
+@on("2+1")
+def test_calls_that_all_ranks_refuse_leave_them_in_step(shared: SharedGrid) -> None:
+    said = shared(
         TRIED
         + """
     for _ in range(3):
@@ -233,10 +231,9 @@ def test_calls_that_all_ranks_refuse_leave_them_in_step(grid: Grid) -> None:
     assert said == {rank: ["Invalid root", "AttributeError"] * 3 + ["3"] for rank in said}
 
 
-@pytest.mark.parametrize("layout", ["1+1", "2+1"])
-def test_a_collective_behind_one_that_does_not_fit_ends_with_it(grid: Grid, layout: str) -> None:
-    said = grid(
-        layout,
+@on("1+1", "2+1")
+def test_a_collective_behind_one_that_does_not_fit_ends_with_it(shared: SharedGrid) -> None:
+    said = shared(
         TRIED
         + """
     begun = comm.Iallreduce(*np.zeros((2, 5000))) if me == 0 else comm.Ibarrier()
@@ -249,9 +246,11 @@ def test_a_collective_behind_one_that_does_not_fit_ends_with_it(grid: Grid, layo
         assert all(" is in " in line for line in lines), said
 
 
-def test_who_refuses_a_call_for_which_others_have_waited_for_long_says_why(grid: Grid) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_who_refuses_a_call_for_which_others_have_waited_for_long_says_why(
+    shared: SharedGrid,
+) -> None:
+    said = shared(
         TRIED
         + """
     import time
@@ -266,9 +265,9 @@ def test_who_refuses_a_call_for_which_others_have_waited_for_long_says_why(grid:
     assert {lines[-1].startswith(told) for lines in said.values()} == {True}
 
 
-def test_groups_that_talk_to_each_other_are_told_of_a_refusal(grid: Grid) -> None:
-    said = grid(
-        "1+2",
+@on("1+2")
+def test_groups_that_talk_to_each_other_are_told_of_a_refusal(shared: SharedGrid) -> None:
+    said = shared(
         TRIED
         + """
     half = world.Split(min(me, 1))
@@ -283,9 +282,11 @@ def test_groups_that_talk_to_each_other_are_told_of_a_refusal(grid: Grid) -> Non
         assert [line for line in lines[rank == 2 :] if not line.startswith(told)] == []
 
 
-def test_a_duplicate_that_is_made_meanwhile_waits_for_the_collectives_before_it(grid: Grid) -> None:
-    said = grid(
-        "1+2",
+@on("1+2")
+def test_a_duplicate_that_is_made_meanwhile_waits_for_the_collectives_before_it(
+    shared: SharedGrid,
+) -> None:
+    said = shared(
         TRIED
         + """
     half = world.Split(min(me, 1))
@@ -302,9 +303,9 @@ def test_a_duplicate_that_is_made_meanwhile_waits_for_the_collectives_before_it(
     assert said == {rank: ["3 3 3 3", "2 2 2 2" if rank == 0 else "1 1 1 1"] for rank in range(3)}
 
 
-def test_no_duplicate_is_made_meanwhile_where_collectives_do_not_fit(grid: Grid) -> None:
-    said = grid(
-        "2+1",
+@on("2+1")
+def test_no_duplicate_is_made_meanwhile_where_collectives_do_not_fit(shared: SharedGrid) -> None:
+    said = shared(
         TRIED
         + """
     tried(lambda: comm.allgather(me if me < last else lambda: 0))
@@ -315,9 +316,11 @@ def test_no_duplicate_is_made_meanwhile_where_collectives_do_not_fit(grid: Grid)
 
 
 @pytest.mark.parametrize("odd", [0, 1, 2, 3])
-def test_sizes_that_differ_are_told_and_no_rank_has_a_wrong_result(grid: Grid, odd: int) -> None:
-    said = grid(
-        "2+2",
+@on("2+2")
+def test_sizes_that_differ_are_told_and_no_rank_has_a_wrong_result(
+    shared: SharedGrid, odd: int
+) -> None:
+    said = shared(
         TRIED
         + f"""
     def data(length, value):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.grids import Grid
 from tools.on_grids import COMMAND, environment
 
 pytestmark = pytest.mark.mpi
 
-Grid = Callable[..., dict[int, list[str]]]
 
 HEAD = """
     import os, signal, sys, time

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
 
 import pytest
 
+from tests.grids import Grid
+
 pytestmark = pytest.mark.mpi
 
-Grid = Callable[..., dict[int, list[str]]]
 
 TWO = "3+3"
 """Two emulated clusters, which count as hosts: the second one has the second replicas."""

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tools.on_grids import COMMAND, ROOT, environment
+from tests.commands import gcm_deploy
 
 PROGRAM = """
-from mpi4py import MPI
 import hashlib
+from runtime import MPI
 
 comm = MPI.COMM_WORLD
+expected = int(comm.neighborhood(0, 1)) if comm.rank == 0 else 0
 others = [rank for rank in range(comm.size) if rank != comm.rank]
 for rank in others:
     comm.send((comm.rank, rank), rank, tag=7)
@@ -26,6 +27,8 @@ left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
 comm.Sendrecv(sent, right, recvbuf=received, source=left)
 assert received == hashlib.shake_128(bytes([left])).digest(3 << 20)
 print(comm.allreduce(comm.rank))
+if comm.rank == 0:
+    print("hops", expected, int(comm.neighborhood(1, 0)), int(comm.neighborhood(1, 2)))
 """
 
 
@@ -46,35 +49,31 @@ def deploy(
 
 
 def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *options, str(folder / "grid.xml")],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    return gcm_deploy(*options, folder / "grid.xml")
 
 
 @pytest.mark.parametrize(
-    "reachabilities",
+    ("reachabilities", "hops"),
     [
-        ["direct", "direct"],
-        ["front-end", "front-end"],
-        ["direct", "outwards"],
-        ["outwards", "front-end"],
-        ["outwards", "outwards"],
-        ["outwards", "outwards", "direct"],
-        ["front-end", "outwards", "direct", "outwards"],
+        (["direct", "direct"], 1),
+        (["front-end", "front-end"], 3),
+        (["direct", "outwards"], 1),
+        (["direct", "front-end"], 2),
+        (["outwards", "front-end"], 2),
+        (["outwards", "outwards"], 3),
+        (["outwards", "outwards", "direct"], 2),
+        (["front-end", "outwards", "direct", "outwards"], 2),
     ],
-    ids="-".join,
+    ids=lambda one: "-".join(one) if isinstance(one, list) else str(one),
 )
-def test_all_ranks_exchange_messages(tmp_path: Path, reachabilities: list[str]) -> None:
+def test_all_ranks_exchange_messages_by_as_many_hops_as_are_foretold(
+    tmp_path: Path, reachabilities: list[str], hops: int
+) -> None:
     done = deploy(tmp_path, reachabilities)
     ranks = len(reachabilities) + 1
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [str(sum(range(ranks)))] * ranks
+    said = [str(sum(range(ranks)))] * ranks
+    assert sorted(done.stdout.splitlines()) == [*said, f"hops {hops} {hops} 1"]
     assert "lost" not in done.stderr
 
 
@@ -135,39 +134,6 @@ def test_few_connections_are_enough_for_many_peers(tmp_path: Path) -> None:
     assert found["failures"] == 0
 
 
-HOPS = """
-from runtime import MPI
-
-grid = MPI.COMM_GRID
-if grid.rank == 0:
-    expected = int(grid.neighborhood(0, 1))
-    grid.send("there", 1)
-    assert grid.recv(source=1) == "back"
-    print(expected, int(grid.neighborhood(1, 0)), int(grid.neighborhood(1, 2)))
-if grid.rank == 1:
-    assert grid.recv(source=0) == "there"
-    grid.send("back", 0)
-"""
-
-
-@pytest.mark.parametrize(
-    ("reachabilities", "hops"),
-    [
-        (["direct", "outwards"], "1"),
-        (["direct", "front-end"], "2"),
-        (["front-end", "front-end"], "3"),
-        (["outwards", "outwards", "direct"], "2"),
-    ],
-    ids=lambda one: one if isinstance(one, str) else "-".join(one),
-)
-def test_the_hops_to_a_peer_are_foretold_as_its_connection_has_them(
-    tmp_path: Path, reachabilities: list[str], hops: str
-) -> None:
-    done = deploy(tmp_path, reachabilities, HOPS)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [hops, hops, "1"]
-
-
 RELAYED = """
 <deployment name="relayed">
   <application script="program.py" comm-world="grid" clusters="a,b"/>
@@ -186,6 +152,6 @@ def test_a_cluster_without_ranks_relays(tmp_path: Path) -> None:
     done = run(tmp_path, "--format", "json")
     assert done.returncode == 0, done.stderr
     *lines, summary = done.stdout.splitlines()
-    assert lines == ["3"] * 3
+    assert sorted(lines) == ["3", "3", "3", "hops 2 2 1"]
     ways = json.loads(summary)["connections"]["ways"]
     assert [one["routes"] for one in ways] == [{"through c/relay": 2}]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
 import pytest
 
+from tests.grids import Grid
+
 pytestmark = pytest.mark.mpi
 
-Grid = Callable[..., dict[int, list[str]]]
 
 LOSS = """
     import os, sys

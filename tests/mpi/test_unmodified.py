@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+
+from tests.grids import Grid, SharedGrid, on
 
 pytestmark = pytest.mark.mpi
 
-Grid = Callable[..., dict[int, list[str]]]
+
+WAYS = [
+    "from mpi4py import MPI",
+    "import mpi4py.MPI as MPI",
+    "import mpi4py.MPI; MPI = mpi4py.MPI",
+    "from mpi4py.MPI import COMM_WORLD; import mpi4py.MPI as MPI",
+    "import mpi4py; mpi4py.rc.threads = False; from mpi4py import MPI",
+    "from mpi4py.util import pkl5; from mpi4py import MPI",
+    "from runtime import MPI; from mpi4py import MPI as other; assert other is MPI",
+]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "from mpi4py import MPI",
-        "import mpi4py.MPI as MPI",
-        "import mpi4py.MPI; MPI = mpi4py.MPI",
-        "from mpi4py.MPI import COMM_WORLD; import mpi4py.MPI as MPI",
-        "import mpi4py; mpi4py.rc.threads = False; from mpi4py import MPI",
-        "from mpi4py.util import pkl5; from mpi4py import MPI",
-        "from runtime import MPI; from mpi4py import MPI as other; assert other is MPI",
-    ],
-)
-def test_every_way_to_import_mpi4py_gives_the_grid(grid: Grid, words: str) -> None:
-    said = grid("1+1", f"{words}\nprint(MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size)")
-    assert said == {0: ["0 2"], 1: ["1 2"]}
+def test_every_way_to_import_mpi4py_gives_the_grid(grid: Grid) -> None:
+    program = f"""
+    from runtime.membership.rank_link import current
+    exec({WAYS}[int(current().name.split(":")[1])])  # each rank has one of its own
+    print(MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size)
+    """
+    said = grid("+".join("1" * len(WAYS)), program)
+    assert said == {rank: [f"{rank} {len(WAYS)}"] for rank in range(len(WAYS))}
 
 
-def test_out_of_band_pickles_cross_clusters(grid: Grid) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_out_of_band_pickles_cross_clusters(shared: SharedGrid) -> None:
+    said = shared(
         """
         from mpi4py import MPI
         from mpi4py.util import pkl5
@@ -46,9 +48,9 @@ def test_out_of_band_pickles_cross_clusters(grid: Grid) -> None:
     assert said == {0: ["1"], 1: ["4999950000", "1"]}
 
 
-def test_tasks_are_computed_by_ranks_of_other_clusters(grid: Grid) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_tasks_are_computed_by_ranks_of_other_clusters(shared: SharedGrid) -> None:
+    said = shared(
         """
         from mpi4py.futures import MPICommExecutor
         from mpi4py import MPI
@@ -70,9 +72,11 @@ def test_tasks_are_computed_by_ranks_of_other_clusters(grid: Grid) -> None:
         ("world.Accept('port')", "descriptor"),
     ],
 )
-def test_what_is_not_possible_says_what_to_use_instead(grid: Grid, call: str, instead: str) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_what_is_not_possible_says_what_to_use_instead(
+    shared: SharedGrid, call: str, instead: str
+) -> None:
+    said = shared(
         f"""
         from mpi4py import MPI
         world = MPI.COMM_WORLD
@@ -168,9 +172,9 @@ def test_who_waits_for_anybody_goes_on_when_one_has_ended_unseen(grid: Grid) -> 
     assert said == {0: [], 1: [], 2: ["late"]}
 
 
-def test_the_world_has_the_name_that_mpi_gives_it(grid: Grid) -> None:
-    said = grid(
-        "1+1",
+@on("1+1")
+def test_the_world_has_the_name_that_mpi_gives_it(shared: SharedGrid) -> None:
+    said = shared(
         """
         from mpi4py import MPI
         print(MPI.COMM_WORLD.Get_name(), MPI.COMM_CLUSTER.Get_name())
@@ -179,9 +183,9 @@ def test_the_world_has_the_name_that_mpi_gives_it(grid: Grid) -> None:
     assert said == {0: ["MPI_COMM_WORLD COMM_CLUSTER"], 1: ["MPI_COMM_WORLD COMM_CLUSTER"]}
 
 
-def test_callbacks_of_attributes_see_the_communicator_that_is_freed(grid: Grid) -> None:
-    said = grid(
-        "2+1",
+@on("2+1")
+def test_callbacks_of_attributes_see_the_communicator_that_is_freed(shared: SharedGrid) -> None:
+    said = shared(
         """
         from mpi4py import MPI
         sizes = []
@@ -199,28 +203,9 @@ def test_callbacks_of_attributes_see_the_communicator_that_is_freed(grid: Grid) 
     assert said == {rank: ["[3, 3, 3] True True"] for rank in range(3)}
 
 
-@pytest.mark.parametrize("errors", ["exception", "fatal", "default", "abort"])
-def test_errors_are_handled_as_the_program_asks_mpi4py(grid: Grid, errors: str) -> None:
-    said = grid(
-        "1+1",
-        f"""
-        import mpi4py
-        mpi4py.rc.errors = "{errors}"
-        from mpi4py import MPI
-        handlers = {{
-            "exception": MPI.ERRORS_RETURN, "fatal": MPI.ERRORS_ARE_FATAL,
-            "default": MPI.ERRORS_ARE_FATAL, "abort": MPI.ERRORS_ABORT,
-        }}
-        for comm in MPI.COMM_WORLD, MPI.COMM_SELF:
-            print(comm.Get_errhandler() == handlers["{errors}"])
-        """,
-    )
-    assert said == {0: ["True", "True"], 1: ["True", "True"]}
-
-
-def test_sessions_see_the_whole_world(grid: Grid) -> None:
-    said = grid(
-        "2+1",
+@on("2+1")
+def test_sessions_see_the_whole_world(shared: SharedGrid) -> None:
+    said = shared(
         """
         from mpi4py import MPI
         session = MPI.Session.Init()

@@ -17,9 +17,9 @@ import pytest
 
 from benchmarks.grid import EmulatedGrid, Layout, Line, missing
 from runtime.transport.certificate import CertificateAuthority
+from tools.on_grids import ROOT
 
 PROGRAM = "tests.network.exchange_alone"
-ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
 
 

@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 from benchmarks.grid import EmulatedGrid, Layout, Line
-from tests.network.peers_on_hosts import PEER, ROOT, RUN, PeersOnHosts
+from tests.network.peers_on_hosts import PEER, RUN, PeersOnHosts
+from tools.on_grids import ROOT
 
 LINES = {
     (0, 1): Line(delay=0.005, rate=1e9),

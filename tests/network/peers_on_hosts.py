@@ -18,8 +18,8 @@ from runtime.peers.configuration.folder import PeerFolder
 from runtime.peers.credentials.authority import Authority
 from runtime.peers.daemon import find_running
 from runtime.peers.model import Address, Principal
+from tools.on_grids import ROOT
 
-ROOT = Path(__file__).parents[2]
 PEER = "import sys; from runtime.peers.commands.peer_command import main; sys.exit(main())"
 RUN = "import sys; from runtime.cli import run_main; sys.exit(run_main())"
 DEPLOY = "import sys; from runtime.cli import main; sys.exit(main())"

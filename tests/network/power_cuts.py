@@ -22,7 +22,8 @@ from pathlib import Path
 
 from benchmarks.grid import EmulatedGrid, Layout, Line
 from tests.conformance.source import folder_of_tests
-from tests.network.peers_on_hosts import ROOT, PeersOnHosts
+from tests.network.peers_on_hosts import PeersOnHosts
+from tools.on_grids import ROOT
 
 LIMIT = 240.0
 """How many seconds a run may take; one that takes longer is a fault."""

@@ -18,10 +18,10 @@ from runtime.peers.configuration.folder import PeerFolder
 from runtime.peers.credentials.authority import Authority
 from runtime.peers.model import Address, Principal
 from tests.integration.peers.labs import eventually
+from tools.on_grids import ROOT
 
 pytestmark = pytest.mark.needs_root
 
-ROOT = Path(__file__).parents[2]
 LAUNCH = """
 import os, sys, time
 from pathlib import Path

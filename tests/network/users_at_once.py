@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.grid import EmulatedGrid, Layout, Line, missing
-from tests.network.peers_on_hosts import ROOT, PeersOnHosts
+from tests.network.peers_on_hosts import PeersOnHosts
+from tools.on_grids import ROOT
 
 LIMIT = 900.0
 SETTINGS = "processes = 1\nalive_every = 10\nexchange_every = 2\nping_every = 30\n"

@@ -46,8 +46,8 @@ from runtime.transport.pyro_messages import (
     PyroMessage,
 )
 from runtime.wire.dialling.forward_requests import AnswerReader, ForwardRequest
+from tools.on_grids import ROOT
 
-ROOT = Path(__file__).parents[2]
 ENTRANCE = Path(__file__).with_name("entrance.py")
 LONG = 20.0
 MANY = 10_000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.on_grids import COMMAND, ROOT, environment
+from tests.commands import gcm_deploy
 
 pytestmark = pytest.mark.mpi
 
@@ -87,15 +87,7 @@ NO_CODE = 'link.wrapper.health.ended(link.name, {"why": "it has no code"})'
 def run(folder: Path, hostile: str) -> subprocess.CompletedProcess[str]:
     """Run it on two clusters of two ranks."""
     (folder / "program.py").write_text(PROGRAM % hostile)
-    return subprocess.run(
-        [*COMMAND, "--emulate", "2x1x2", str(folder / "program.py")],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env={**environment(), "PYTHONPATH": str(ROOT)},
-    )
+    return gcm_deploy("--emulate", "2x1x2", folder / "program.py", cwd=folder)
 
 
 def test_no_process_but_a_rank_opens_the_pickles_of_a_rank(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import gcm_deploy
 from tests.sshd import Sshd, far_host  # noqa: F401 - a fixture
-from tools.on_grids import COMMAND, environment
+from tools.on_grids import environment
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
 
@@ -54,10 +55,7 @@ def test_secrets_beside_a_program_stay_here(tmp_path: Path, far_host: Sshd) -> N
             f'{far_host.hop}<front-end python="{sys.executable}"/><mpi ranks="1"/></cluster></site>'
             "</grid></deployment>"
         )
-        return subprocess.run(
-            [*COMMAND, "--quiet", str(home / "grid.xml")],
-            capture_output=True, text=True, timeout=120, env=environment(), check=False,
-        )  # fmt: skip
+        return gcm_deploy("--quiet", home / "grid.xml")
 
     ended = run("conf", "conf/site.pem")
     assert ended.returncode == 0, ended.stderr

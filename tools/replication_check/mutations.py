@@ -114,7 +114,7 @@ def _listens_to_the_dead(right: Callable[..., Any]) -> Callable[..., Any]:
 def _does_not_say_lead(right: Callable[..., Any]) -> Callable[..., Any]:
     def lead(core: Replication) -> list[Effect]:
         effects: list[Effect] = right(core)
-        core._leads = False
+        core.leads = False
         return [one for one in effects if not isinstance(one, Lead)]
 
     return lead
@@ -135,7 +135,7 @@ def _asks_no_newcomer(right: Callable[..., Any]) -> Callable[..., Any]:
         leads = core.leads
         effects: list[Effect] = right(core, newcomers)
         if leads:
-            core._leads, core._unheard = True, set()
+            core.leads, core._unheard = True, set()
         return [] if leads else effects
 
     return join

@@ -22,7 +22,7 @@ from gcm.adl.definitions.merge import merge_all
 from gcm.adl.definitions.model import EMPTY_BODY, Body, ComponentNode, ControllerNode
 from gcm.adl.definitions.references import is_path, relative_to_parents
 from gcm.adl.definitions.repeats import report_repeats
-from gcm.adl.definitions.sources import Loader, Source
+from gcm.adl.definitions.sources import FileLoader, Source
 from gcm.documents import Diagnostics, Location, XmlNode, did_you_mean
 from gcm.records import dataclass
 
@@ -55,7 +55,7 @@ class Resolver:
     All errors go to the diagnostics; what cannot be found is left out of the result.
     """
 
-    def __init__(self, loader: Loader, diagnostics: Diagnostics) -> None:
+    def __init__(self, loader: FileLoader, diagnostics: Diagnostics) -> None:
         self._loader = loader
         self._diagnostics = diagnostics
         self._documents: dict[str, DefinitionDocument | None] = {}

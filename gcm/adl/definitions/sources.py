@@ -1,11 +1,10 @@
-"""Where definitions come from: the contract of a loader, and the one that searches folders."""
+"""Where definitions come from: files in folders."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from gcm.records import dataclass
 
@@ -19,22 +18,6 @@ class Source:
 
     file: str
     data: bytes | None = None
-
-
-class Loader(Protocol):
-    """Finds definitions by name."""
-
-    def candidates(self, name: str, including: str) -> Sequence[Source]:
-        """Return candidates for a definition named in the including file, the best first."""
-        ...
-
-    def looked_at(self, name: str, including: str) -> Sequence[str]:
-        """Return the files that would be the definition if they existed, the best first."""
-        ...
-
-    def known(self, including: str) -> Iterable[str]:
-        """Return names that can be found from there, for hints; need not be complete."""
-        ...
 
 
 class FileLoader:

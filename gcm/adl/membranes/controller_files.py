@@ -167,9 +167,7 @@ class ControllerFiles:
         except ClassFault as fault:
             if self.findings.missing is not None and is_missing(fault.code):
                 self.findings.missing.controllers[one.implementation] = one.interface
-            self.findings.report(
-                fault.code, fault.message, one.location, path, hint=fault.hint, detail=fault.detail
-            )
+            self.findings.class_fault(fault, one.location, path)
             return None
         if isinstance(found, type) and issubclass(found, Controller) and found.name:
             return found

@@ -77,7 +77,7 @@ class _Reading:
             else:
                 if missing is not None and is_missing(fault.code):
                     missing.interceptors.add(written)
-                self._report(fault.code, fault.message, node, fault.hint, fault.detail)
+                self._findings.class_fault(fault, node.location, self._path)
             return None
         if isinstance(found, type) and stands_in_for(found):
             return found
@@ -87,10 +87,8 @@ class _Reading:
             return None
         return found
 
-    def _report(
-        self, code: str, message: str, node: InterfaceNode, hint: str, detail: str = ""
-    ) -> None:
-        self._findings.report(code, message, node.location, self._path, hint=hint, detail=detail)
+    def _report(self, code: str, message: str, node: InterfaceNode, hint: str) -> None:
+        self._findings.report(code, message, node.location, self._path, hint=hint)
 
 
 def check_interceptors(draft: Draft, findings: Findings) -> tuple[InterceptorPlan, ...]:

@@ -23,15 +23,15 @@ from gcm.adl.definitions import (
     VirtualNodeNode,
 )
 from gcm.adl.membranes.interceptors import fit_interfaces
-from gcm.adl.plan import NodeCardinality
 from gcm.adl.writing.export import write_definition
 from gcm.adl.writing.membranes import bindings_of, exports_of, interfaces_of
 from gcm.adl.writing.wires import THIS, LiveBinding, wires_of
 from gcm.adl.writing.wording import Words
+from gcm.components import Notes
 from gcm.components.composite import Composite
 from gcm.components.controller import Controller
 from gcm.components.membrane import control_name
-from gcm.components.model import Component, Notes
+from gcm.components.model import Component
 from gcm.errors import AdlError
 from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
 from gcm.interfaces.types import InterfaceType
@@ -218,7 +218,7 @@ def _virtual_node(notes: Notes) -> VirtualNodeNode | None:
     node = notes.virtual_node
     if node is None:
         return None
-    return VirtualNodeNode(node.name, NodeCardinality.MULTIPLE.value if node.multiple else "")
+    return VirtualNodeNode(node.name, node.cardinality if node.multiple else "")
 
 
 def _exported_nodes(notes: Notes) -> tuple[ExportedVirtualNode, ...]:

@@ -11,8 +11,6 @@ from gcm.drawing.layered.crossings import crossings
 from gcm.drawing.layered.layer_graph import Edge, LayerGraph, Pin
 
 SWEEPS = 4
-SHUFFLES = 5
-"""How many of the first orders are shuffled ones."""
 EFFORT = 4_000
 """Items times sweeps, beyond which there is one sweep: a picture is worth a second or two."""
 BUS = 3
@@ -52,8 +50,8 @@ def order(graph: LayerGraph) -> None:
 def _first_orders(graph: LayerGraph) -> list[dict[int, int]]:
     """Return the orders to begin with, as a key for each item.
 
-    That of the document, those in which a walk along the wires meets the items, from either side,
-    so that connected parts come out beside each other, and some that are shuffled, always alike.
+    That of the document, and those in which a walk along the wires meets the items, from either
+    side, so that connected parts come out beside each other.
     """
     met = []
     for backwards in (False, True):
@@ -65,11 +63,7 @@ def _first_orders(graph: LayerGraph) -> list[dict[int, int]]:
                     onward.setdefault(near.item, {}).update((far.item, None) for far in pair[1])
         met.append(_walk(graph, onward, backwards=backwards))
     given = {item: item for column in graph.columns for item in column}
-    others = [
-        {item: place for place, item in enumerate(shuffled(list(given), seed))}
-        for seed in range(SHUFFLES)
-    ]
-    return [given, *met, *others]
+    return [given, *met]
 
 
 def _walk(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gcm.errors import GathercastTimeoutError, GcmError, IllegalLifeCycleError, IllegalTypeError
 from gcm.interfaces.collective.gathering import Effect, Expire, RoundEntry, Rounds
-from gcm.interfaces.collective.sharing import ListSharing, MemberSharing, Sharing
+from gcm.interfaces.collective.sharing import ListSharing, MemberSharing
 from gcm.interfaces.distribution import is_redistributing
 from gcm.interfaces.future import Future
 from gcm.interfaces.going_on import outside, wait_for_others
@@ -185,9 +185,7 @@ class _Gathered:
     ) -> None:
         self._server = server
         self._operation = operation.name
-        self._share: Sharing = (
-            MemberSharing(operation) if is_redistributing(operation) else ListSharing(operation)
-        )
+        self._share = (MemberSharing if is_redistributing(operation) else ListSharing)(operation)
         self._rounds = rounds
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None

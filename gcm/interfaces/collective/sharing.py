@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from gcm.interfaces.collective.gathered import gather_arguments
 from gcm.interfaces.collective.gathering import scatter_results
@@ -13,18 +13,6 @@ from gcm.interfaces.signature import Operation
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 """The positional and the keyword arguments of one caller."""
-
-
-class Sharing(Protocol):
-    """A rule for making one call of several."""
-
-    def join(self, calls: Sequence[Call]) -> Call:
-        """Return the arguments of the one call."""
-        ...
-
-    def part(self, result: Any, calls: Sequence[Call]) -> Sequence[Any]:
-        """Return the part of the result for each caller."""
-        ...
 
 
 class ListSharing:

@@ -20,17 +20,13 @@ class BlockArray:
 
     def __init__(self, parts: Sequence[Any]) -> None:
         # Those of a parallel component in another one are members like all others.
-        self._parts: list[Any] = []
-        for part in parts:
-            self._parts += part.parts if isinstance(part, BlockArray) else [part]
-
-    @property
-    def parts(self) -> Sequence[Any]:
+        self.parts: list[Any] = []
         """The blocks, in order."""
-        return self._parts
+        for part in parts:
+            self.parts += part.parts if isinstance(part, BlockArray) else [part]
 
     def __len__(self) -> int:
-        return sum(map(len, self._parts))
+        return sum(map(len, self.parts))
 
     def whole(self) -> UnassembledBlock:
         """Return the piece that is everything."""
@@ -44,7 +40,7 @@ class BlockArray:
             DispatchError: a part is no array, or they differ in kind or in their other axes.
         """
         self._check(label)
-        lengths = [len(part) for part in self._parts]
+        lengths = [len(part) for part in self.parts]
         givers = list(pairwise(accumulate(lengths, initial=0)))
         return self._pieces(givers, block_bounds(sum(lengths), count))
 
@@ -58,7 +54,7 @@ class BlockArray:
             DispatchError: the parts are no arrays that fit, or the whole has another length.
         """
         self._check(label)
-        givers = list(pairwise(accumulate(map(len, self._parts), initial=0)))
+        givers = list(pairwise(accumulate(map(len, self.parts), initial=0)))
         takers = list(pairwise(accumulate(lengths, initial=0)))
         if givers[-1][1] != takers[-1][1]:
             raise DispatchError(
@@ -66,7 +62,7 @@ class BlockArray:
                 cure="Return a block as long as the one that came in",
             )
         pieces = self._pieces(givers, takers)
-        here = not any(hasattr(part, "ask") for part in self._parts)
+        here = not any(hasattr(part, "ask") for part in self.parts)
         return [piece.assembled() for piece in pieces] if here else list(pieces)
 
     def _pieces(
@@ -76,19 +72,19 @@ class BlockArray:
         for transfer in exchange_plan(givers, takers):
             transfers[transfer.target].append(transfer)
         return [
-            UnassembledBlock(self._parts, stop - start, own)
+            UnassembledBlock(self.parts, stop - start, own)
             for (start, stop), own in zip(takers, transfers, strict=True)
         ]
 
     def _check(self, label: str) -> None:
         kinds = {
             (str(part.dtype), part.shape[1:]) if getattr(part, "shape", ()) else None
-            for part in self._parts
+            for part in self.parts
         }
         if None in kinds or len(kinds) != 1:
             shown = ", ".join(
                 f"{getattr(part, 'dtype', type(part).__name__)}{list(getattr(part, 'shape', []))}"
-                for part in self._parts
+                for part in self.parts
             )
             raise DispatchError(
                 f"the blocks of {label} do not make one array: {shown}",
@@ -100,12 +96,12 @@ class BlockArray:
 class UnassembledBlock:
     """The block of one member before it is assembled; copying it makes the array."""
 
-    __slots__ = ("_length", "_parts", "_transfers")
+    __slots__ = ("_length", "_transfers", "parts")
 
     def __init__(
         self, parts: Sequence[Any], length: int, transfers: Sequence[BlockTransfer]
     ) -> None:
-        self._parts = parts
+        self.parts = parts
         self._length = length
         self._transfers = transfers
 
@@ -113,7 +109,7 @@ class UnassembledBlock:
         """Return the array, each byte moved once from the block where it lies."""
         import numpy as np  # imported only where arrays are exchanged
 
-        first = self._parts[0]
+        first = self.parts[0]
         array = np.empty((self._length, *first.shape[1:]), first.dtype)
         rows = self._rows()
         for part in rows:
@@ -125,10 +121,10 @@ class UnassembledBlock:
 
     def blocks(self) -> BlockArray:
         """Return the rows as the blocks that they come from, not assembled."""
-        return BlockArray(self._rows() or [self._parts[0][:0]])
+        return BlockArray(self._rows() or [self.parts[0][:0]])
 
     def _rows(self) -> list[Any]:
-        return [self._parts[one.source][one.source_slice] for one in self._transfers]
+        return [self.parts[one.source][one.source_slice] for one in self._transfers]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """Return the array: what is passed by value to another member is its own."""

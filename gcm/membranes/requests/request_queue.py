@@ -36,20 +36,6 @@ Policy = Callable[[Sequence[Request]], int | None]
 class RequestQueueController(Controller):
     """Owns the queue and the serving thread of an active object."""
 
-    __slots__ = (
-        "_ended",
-        "_idle",
-        "_lock",
-        "_observer",
-        "_policy",
-        "_ports",
-        "_serving_thread",
-        "_thread",
-        "_waiting",
-        "_wake",
-        "is_serving",
-        "serving",
-    )
     name = "request-queue"
     __not_operations__ = Controller.__not_operations__ | {
         "allow",

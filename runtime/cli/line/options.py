@@ -15,6 +15,7 @@ from gcm.cli.common_options import (
     CommandTable,
     Option,
     OptionGroup,
+    number_of,
     setting,
 )
 from gcm.records import dataclass
@@ -104,53 +105,38 @@ FIRST_WORDS = (
 )  # fmt: skip
 """The commands that can be the first word."""
 
-FORMAT = Option(
-    "--format", choices=[str(one) for one in Format], default=Format.TEXT,
-    help="for people or for programs",
-)  # fmt: skip
-PLANS = Option(
-    "--plans", metavar="RULES", read=values.plans, default="",
-    help="plans of collectives over clusters by name, such as 'bcast=flat barrier=4-ary', or one "
-         "plan for all that have it: tree, flat, ...",
-)  # fmt: skip
-SETTINGS = Option(
-    "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], read=setting,
-    help="the value of a variable of the descriptor; may be repeated",
-)  # fmt: skip
+FORMAT = Option("--format", choices=[str(one) for one in Format], default=Format.TEXT,
+                help="for people or for programs")  # fmt: skip
+PLANS = Option("--plans", metavar="RULES", read=values.plans, default="",
+               help="plans of collectives over clusters by name, such as 'bcast=flat "
+               "barrier=4-ary', or one plan for all that have it: tree, flat, ...")  # fmt: skip
+SETTINGS = Option("--set", dest="settings", metavar="NAME=VALUE", action="append", default=[],
+                  read=setting,
+                  help="the value of a variable of the descriptor; may be repeated")  # fmt: skip
 HERE = "."
 """What `--detach` means without a host."""
 
-DETACH = Option(
-    "--detach", nargs="?", const=HERE, default="", metavar="HOST",
-    help="let the run go on without this terminal, with list, attach, logs and stop for it; with "
-    "--detach=HOST its launcher moves to a site, cluster or host of the run, without this machine",
-)  # fmt: skip
-MODULE = Option("-m", dest="module", metavar="MODULE", help="run a module, as python -m does")
-VARIABLES = Option(
-    "-x", dest="variables", metavar="NAME[=VALUE]", action="append", default=[],
-    read=values.variable,
-    help="give every rank this variable, by default with its value here; `*` stands for any "
-            "text, may be repeated",
-)  # fmt: skip
+DETACH = Option("--detach", nargs="?", const=HERE, default="", metavar="HOST",
+                help="let the run go on without this terminal, with list, attach, logs and stop "
+                "for it; with --detach=HOST its launcher moves to a site, cluster or host of the "
+                "run, without this machine")  # fmt: skip
+MODULE = Option("-m", dest="module", metavar="MODULE",
+                help="run a module, as python -m does")  # fmt: skip
+VARIABLES = Option("-x", dest="variables", metavar="NAME[=VALUE]", action="append", default=[],
+                   read=values.variable, help="give every rank this variable, by default with its "
+                   "value here; `*` stands for any text, may be repeated")  # fmt: skip
 
 RECOVERY = (
-    Option(
-        "--failures", choices=("abort", "return"), default="", sets="application failures",
-        help="what the loss of a rank does: abort ends the run (the default); with return, calls "
-             "that need the lost rank raise an MPI error, and the other ranks continue",
-    ),
-    Option(
-        "--recovery", choices=("shrink", "blank", "rebuild", "abort"), default="",
-        sets="application recovery",
-        help="what Dup, Split and Create make of a communicator that has lost ranks: one of the "
-             "survivors, with gaps, or with restarted ranks; abort ends the run",
-    ),
-    Option(
-        "--recovery-messages", choices=("nop", "cont"), default="",
-        sets="application recovery-messages",
-        help="which calls work between a loss and the recovery: none (nop, the default), or those "
-             "that do not need lost ranks (cont)",
-    ),
+    Option("--failures", choices=("abort", "return"), default="", sets="application failures",
+           help="what the loss of a rank does: abort ends the run (the default); with return, "
+           "calls that need the lost rank raise an MPI error, and the other ranks continue"),
+    Option("--recovery", choices=("shrink", "blank", "rebuild", "abort"), default="",
+           sets="application recovery", help="what Dup, Split and Create make of a communicator "
+           "that has lost ranks: one of the survivors, with gaps, or with restarted ranks; abort "
+           "ends the run"),
+    Option("--recovery-messages", choices=("nop", "cont"), default="",
+           sets="application recovery-messages", help="which calls work between a loss and the "
+           "recovery: none (nop, the default), or those that do not need lost ranks (cont)"),
 )  # fmt: skip
 """What the loss of a rank means."""
 
@@ -158,160 +144,97 @@ RANKS_OF_OTHERS = ("--np", "--ntasks")
 """What `mpirun` and `srun` call the number of ranks."""
 
 _MACHINE = OptionGroup(
-    Option(
-        "-n", "-np", dest="ranks", metavar="RANKS", read=values.ranks, also=RANKS_OF_OTHERS,
-        help="one cluster on this machine, as with mpiexec",
-    ),
-    Option(
-        "--emulate", metavar="SHAPE", read=values.shape,
-        help="clusters on this machine: SITESxCLUSTERSxRANKS, CLUSTERSxRANKS (one site) or RANKS "
-             "(one cluster)",
-    ),
-    Option(
-        "--wan", metavar="DELAY[,RATE]", read=values.line,
-        help="the line between the sites of --emulate: delay one way and bits a second, as "
-             "10ms,1gbit",
-    ),
-    Option(
-        "-H", dest="hosts", metavar="HOSTS", action="append", read=values.hosts,
-        also=("-host", "-hosts", "--host", "--hosts"),
-        help="a cluster on each host, over ssh: [USER@]HOST[:RANKS],... with ranges such as "
-             "node[1-4]:8; localhost is this machine; a second -H is a second site",
-    ),
-    Option(
-        "-f", "-hostfile", "--hostfile", "-machinefile", "--machinefile", dest="hosts",
-        metavar="FILE", action="append", read=values.hosts_in, help=argparse.SUPPRESS,
-    ),
-    Option(
-        "-ppn", "--npernode", "--ntasks-per-node", dest="each", metavar="RANKS",
-        read=values.each, default=0, help=argparse.SUPPRESS,
-    ),
+    Option("-n", "-np", dest="ranks", metavar="RANKS", read=values.ranks, also=RANKS_OF_OTHERS,
+           help="one cluster on this machine, as with mpiexec"),
+    Option("--emulate", metavar="SHAPE", read=values.shape,
+           help="clusters on this machine: SITESxCLUSTERSxRANKS, CLUSTERSxRANKS (one site) or "
+           "RANKS (one cluster)"),
+    Option("--wan", metavar="DELAY[,RATE]", read=values.line,
+           help="the line between the sites of --emulate: delay one way and bits a second, as "
+           "10ms,1gbit"),
+    Option("-H", dest="hosts", metavar="HOSTS", action="append", read=values.hosts,
+           also=("-host", "-hosts", "--host", "--hosts"),
+           help="a cluster on each host, over ssh: [USER@]HOST[:RANKS],... with ranges such as "
+           "node[1-4]:8; localhost is this machine; a second -H is a second site"),
+    Option("-f", "-hostfile", "--hostfile", "-machinefile", "--machinefile", dest="hosts",
+           metavar="FILE", action="append", read=values.hosts_in, help=argparse.SUPPRESS),
+    Option("-ppn", "--npernode", "--ntasks-per-node", dest="each", metavar="RANKS",
+           read=number_of("ranks"), default=0, help=argparse.SUPPRESS),
     # there may always be more ranks than processors
     Option("-oversubscribe", "--oversubscribe", action="store_true", help=argparse.SUPPRESS),
     MODULE,
     Option("--python", metavar="PATH", default="", help="the Python on the remote hosts of -H"),
-    Option(
-        "--replicas", metavar="R", read=values.replicas, default=0, sets="application replicas",
-        help="each rank is R processes on different hosts, and survives while one of them lives",
-    ),
-    Option(
-        "--restart", action="store_true", sets="application restart",
-        help="restart replicas that have died: they join when the program calls MPI.Checkpoint",
-    ),
-    *RECOVERY,
-    title="without a descriptor",
+    Option("--replicas", metavar="R", read=number_of("replicas"), default=0,
+           sets="application replicas", help="each rank is R processes on different hosts, and "
+           "survives while one of them lives"),
+    Option("--restart", action="store_true", sets="application restart",
+           help="restart replicas that have died: they join when the program calls MPI.Checkpoint"),
+    *RECOVERY, title="without a descriptor",
     description="all behind PROGRAM, or behind -m MODULE, are its arguments",
 )  # fmt: skip
 
 _INSTEAD = OptionGroup(
     OptionGroup(
-        Option(
-            "--dry-run", action="store_true",
-            help="show what would be started where, with the exact commands, and start nothing",
-        ),
-        Option(
-            "--show-variables", action="store_true",
-            help="show each variable, its value and where the value came from",
-        ),
-        Option(
-            "--export-adl", metavar="FILE", read=values.document,
-            help="write the machine as an ADL document, FILE.fractal",
-        ),
-        Option(
-            "--draw", metavar="FILE", default="",
-            help="draw the machine: sites, hosts and ranks, and which can reach each other; "
-                 "FILE.svg, or FILE.png where resvg_py is installed",
-        ),
-        Option(
-            "--write", metavar="FILE", default="",
-            help="write a descriptor for a program with -n, --emulate or -H; '-': show it",
-        ),
+        Option("--dry-run", action="store_true",
+               help="show what would be started where, with the exact commands, and start nothing"),
+        Option("--show-variables", action="store_true",
+               help="show each variable, its value and where the value came from"),
+        Option("--export-adl", metavar="FILE", read=values.document,
+               help="write the machine as an ADL document, FILE.fractal"),
+        Option("--draw", metavar="FILE", default="", help="draw the machine: sites, hosts and "
+               "ranks, and which can reach each other; FILE.svg, or FILE.png where resvg_py is "
+               "installed"),
+        Option("--write", metavar="FILE", default="",
+               help="write a descriptor for a program with -n, --emulate or -H; '-': show it"),
         excludes=True,
     ),
-    Option(
-        "--colours", choices=("auto", "light", "dark"), default="",
-        help="the background of the picture of --draw; auto: as the viewer of an SVG picture "
-        "prefers",
-    ),
+    Option("--colours", choices=("auto", "light", "dark"), default="",
+           help="the background of the picture of --draw; auto: as the viewer of an SVG picture "
+           "prefers"),
     title="instead of a run",
 )  # fmt: skip
 
 WATCHING = OptionGroup(
-    Option(
-        "--tag-output", action="store_true",
-        help="begin each line of the application with [site:cluster:rank]",
-    ),
-    Option(
-        "--output-dir", metavar="DIR", default="",
-        help="also write the output of each rank to separate files in DIR",
-    ),
-    Option(
-        "--all-tracebacks", action="store_true",
-        help="show the traceback of every rank that fails",
-    ),
-    Option(
-        "--format", choices=[str(one) for one in Format], default=Format.TEXT,
-        help="output for people or for programs; with json the last line is the summary",
-    ),
-    Option(
-        "--progress", choices=[str(one) for one in ProgressMode], default=ProgressMode.AUTO,
-        help="show the progress as a live tree; auto: on a terminal; elsewhere a line a minute, "
-             "after the first one",
-    ),
-    Option(
-        "--timeout", metavar="SECONDS", read=values.seconds, default=DEFAULT_TIMEOUT,
-        help="give up if the application has not started by then (default: %(default)g, plus one "
-        "second for each MB that is copied)",
-    ),
-    Option(
-        "--run-timeout", metavar="SECONDS", read=values.seconds,
-        help="end the run if the application takes longer, and show what each rank was doing",
-    ),
-    Option(
-        "--explain-waits", metavar="SECONDS", read=values.seconds_or_none,
-        help="report why a rank waits that has been in an MPI call for this long (default: 30; 0: "
-        "never)",
-    ),
-    Option(
-        "--check", action="store_true",
-        help="look for faults of the program that MPI lets pass, such as collectives that do not "
-        "fit; the exit code is 208 if there are any",
-    ),
-    Option(
-        "--summary", action="store_true",
-        help="at the end show what ran where, how long and how it ended, and what was sent",
-    ),
-    Option(
-        "--log-level", choices=("debug", "info", "warning"), default="warning",
-        help="log what is at least as important; info: each change of the run, a cluster or a "
-             "rank",
-    ),
-    Option(
-        "--log", metavar="FILE", default="",
-        help="keep the log of the run in FILE; without this only a failed run leaves one, which "
-             "its last line names",
-    ),
-    Option(
-        "--record", metavar="FILE", default="",
-        help="record the run in FILE, for gcm-deploy view: what happened when, and all output",
-    ),
-    Option(
-        "--report", metavar="FILE", default="",
-        help="at the end write a page about the run for a browser",
-    ),
-    Option(
-        "--trace", metavar="FILE", default="",
-        help="at the end write a trace for Perfetto: calls and messages of ranks, losses",
-    ),
-    Option(
-        "--web", action="store_true",
-        help="print the address of a page that shows the run in a browser of this machine",
-    ),
+    Option("--tag-output", action="store_true",
+           help="begin each line of the application with [site:cluster:rank]"),
+    Option("--output-dir", metavar="DIR", default="",
+           help="also write the output of each rank to separate files in DIR"),
+    Option("--all-tracebacks", action="store_true",
+           help="show the traceback of every rank that fails"),
+    Option("--format", choices=[str(one) for one in Format], default=Format.TEXT,
+           help="output for people or for programs; with json the last line is the summary"),
+    Option("--progress", choices=[str(one) for one in ProgressMode], default=ProgressMode.AUTO,
+           help="show the progress as a live tree; auto: on a terminal; elsewhere a line a minute, "
+           "after the first one"),
+    Option("--timeout", metavar="SECONDS", read=values.seconds, default=DEFAULT_TIMEOUT,
+           help="give up if the application has not started by then (default: %(default)g, plus "
+           "one second for each MB that is copied, and for each four ranks on one host)"),
+    Option("--run-timeout", metavar="SECONDS", read=values.seconds,
+           help="end the run if the application takes longer, and show what each rank was doing"),
+    Option("--explain-waits", metavar="SECONDS", read=values.seconds_or_none,
+           help="report why a rank waits that has been in an MPI call for this long (default: 30; "
+           "0: never)"),
+    Option("--check", action="store_true", help="look for faults of the program that MPI lets "
+           "pass, such as collectives that do not fit; the exit code is 208 if there are any"),
+    Option("--summary", action="store_true",
+           help="at the end show what ran where, how long and how it ended, and what was sent"),
+    Option("--log-level", choices=("debug", "info", "warning"), default="warning",
+           help="log what is at least as important; info: each change of the run, a cluster or a "
+           "rank"),
+    Option("--log", metavar="FILE", default="", help="keep the log of the run in FILE; without "
+           "this only a failed run leaves one, which its last line names"),
+    Option("--record", metavar="FILE", default="",
+           help="record the run in FILE, for gcm-deploy view: what happened when, and all output"),
+    Option("--report", metavar="FILE", default="",
+           help="at the end write a page about the run for a browser"),
+    Option("--trace", metavar="FILE", default="",
+           help="at the end write a trace for Perfetto: calls and messages of ranks, losses; as "
+           "OTF2, into a new folder, if the name ends in .otf2"),
+    Option("--web", action="store_true",
+           help="print the address of a page that shows the run in a browser of this machine"),
     OptionGroup(
-        Option(
-            "--verbose", action="store_true",
-            help="show each step as a line in place of the tree, and the summary",
-        ),
+        Option("--verbose", action="store_true",
+               help="show each step as a line in place of the tree, and the summary"),
         Option("--quiet", action="store_true", help="show no progress, only faults"),
         excludes=True,
     ),
@@ -320,21 +243,10 @@ WATCHING = OptionGroup(
 """The options about output, and the time limits for starting and running."""
 
 GCM_DEPLOY = deploy_command(
-    "gcm-deploy",
-    _DESCRIPTION,
-    Option(
-        "descriptor", nargs="?", default="", metavar="DESCRIPTOR",
-        help="what to deploy: an XML file",
-    ),
-    _MACHINE,
-    _INSTEAD,
-    WATCHING,
-    DETACH,
-    PLANS,
-    SETTINGS,
-    VARIABLES,
-    VERSION,
-    epilog=_EPILOG,
+    "gcm-deploy", _DESCRIPTION,
+    Option("descriptor", nargs="?", default="", metavar="DESCRIPTOR",
+           help="what to deploy: an XML file"),
+    _MACHINE, _INSTEAD, WATCHING, DETACH, PLANS, SETTINGS, VARIABLES, VERSION, epilog=_EPILOG,
     usage=_USAGE,
 )  # fmt: skip
 """What precedes the arguments of the program."""
@@ -420,14 +332,14 @@ def options_of(
     """Return the options that a parser has found."""
     known = Options.__match_args__
     given = ((name, value) for name, value in vars(found).items() if value is not None)
-    said = {name: value for name, value in given if name in known}
-    said |= {
-        "settings": dict(said.get("settings", ())),
+    values_given = {name: value for name, value in given if name in known}
+    values_given |= {
+        "settings": dict(values_given.get("settings", ())),
         "variables": _last_of_each(found.variables),
         "format": Format(found.format),
         "progress": ProgressMode(found.progress),
     }
-    return Options(one_line=one_line, arguments=tuple(arguments), **said)
+    return Options(one_line=one_line, arguments=tuple(arguments), **values_given)
 
 
 def _last_of_each(variables: Sequence[str]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from gcm.cli.common_options import number_of
 from gcm.records import dataclass
 from runtime.cli.line.document import kind_of
 from runtime.cli.line.words import OneLine
@@ -70,12 +71,9 @@ def _take_where(text: str, so_far: Answers) -> Answers:
 def _take_ranks(text: str, so_far: Answers) -> Answers:
     if not so_far.hosts:
         return replace(so_far, machine=parse_emulation(text))
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise ValueError(f"'{text}' is not a number of ranks")
-    hosts = [
-        one if one.ranks else HostArgument(one.name, one.user, int(text)) for one in so_far.hosts
-    ]
-    return replace(so_far, machine=(tuple(hosts),))
+    ranks = number_of("ranks")(text)
+    hosts = tuple(replace(one, ranks=one.ranks or ranks) for one in so_far.hosts)
+    return replace(so_far, machine=(hosts,))
 
 
 def _take_results(text: str, so_far: Answers) -> Answers:

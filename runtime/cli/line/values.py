@@ -25,25 +25,6 @@ def ranks(text: str) -> Emulation:
     return shape(text)
 
 
-def rounds(text: str) -> int:
-    """Return how often something is measured."""
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise ValueError(f"'{text}' is not a number of rounds")
-    return int(text)
-
-
-def each(text: str) -> int:
-    """Return the number of ranks of each host."""
-    return ranks(text).ranks
-
-
-def replicas(text: str) -> int:
-    """Return a number of replicas."""
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise ValueError(f"'{text}' is not a number of replicas")
-    return int(text)
-
-
 def shape(text: str) -> Emulation:
     """Return the clusters of `SITESxCLUSTERSxRANKS`."""
     from runtime.deployment.machine_argument import parse_emulation
@@ -134,13 +115,6 @@ def wait(text: str) -> str:
     if not _WAIT.fullmatch(text):
         raise ValueError(f"'{text}' is not a time: a number of seconds, or such as 90s, 5min or 1h")
     return text
-
-
-def count(text: str) -> int:
-    """Return a whole number of at least 1."""
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 1_000_000:
-        raise ValueError(f"'{text}' is not a whole number of at least 1")
-    return int(text)
 
 
 def _lines(file: str, what: str) -> list[str]:

@@ -129,8 +129,8 @@ class LiveScreen:
                     above.append(self._above.word(text))
                 case _:
                     self._tree.take(fact)
-                    if told := survived_loss(self._tree, fact):
-                        above.append(self._above.word(f"{COMMAND}: {told}"))
+                    if line := survived_loss(self._tree, fact):
+                        above.append(self._above.word(f"{COMMAND}: {line}"))
         if self._output is not None and elsewhere:
             for piece in elsewhere:  # small pieces are gathered there
                 self._output.write(piece)

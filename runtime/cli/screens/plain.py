@@ -70,10 +70,10 @@ class PlainScreen:
                         yield stream, self._streams[stream].output(fact.name, output.data)
                 case Logged(text):
                     yield OutputStream.ERROR, self._streams[OutputStream.ERROR].word(text)
-                case _ if self._news and (told := self._news.told(fact)):
-                    yield self._word(told)
-        if self._news and (told := self._news.due()):
-            yield self._word(told)
+                case _ if self._news and (line := self._news.line_of(fact)):
+                    yield self._word(line)
+        if self._news and (line := self._news.due()):
+            yield self._word(line)
 
     def _word(self, text: str) -> tuple[OutputStream, bytes]:
         stream = OutputStream.ERROR

@@ -20,20 +20,16 @@ class Screen(Protocol):
     @property
     def pause(self) -> float:
         """How many seconds to gather facts before they are shown together."""
-        ...
 
     @property
     def refresh_interval(self) -> float | None:
         """Seconds without facts after which it wants to be called with none."""
-        ...
 
     def show(self, facts: Sequence[Fact]) -> None:
         """Show some facts, in this order."""
-        ...
 
     def close(self) -> None:
         """Show the last of it and restore the terminal."""
-        ...
 
 
 class Printer:

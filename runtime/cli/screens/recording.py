@@ -19,10 +19,11 @@ def written_where_possible(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        cure = "Name a file in a folder that is there and may be written to"
+        if isinstance(error, FileExistsError):
+            cure = "Remove it, or choose another name"
         raise OutputFailed(
-            f"the run cannot be recorded there: {error.strerror}",
-            place=path,
-            cure="Name a file in a folder that is there and may be written to",
+            f"the run cannot be recorded there: {error.strerror}", place=path, cure=cure
         ) from error
 
 

@@ -62,8 +62,8 @@ class StepsScreen:
             self._live = None
 
     def _show(self, step: str, change: StateChanged) -> None:
-        told = change.detail or self._states[step].detail
-        self._states[step] = StateChanged(change.state, told)
+        detail = change.detail or self._states[step].detail
+        self._states[step] = StateChanged(change.state, detail)
         if self._is_quiet:
             return
         with suppress(OSError):  # nobody may read it any more

@@ -36,6 +36,7 @@ _BATCH_WORD = re.compile(r"[A-Za-z0-9_.,:@+=&|*()\[\]-]+")
 _QUOTES = re.compile(r"""["'\\]""")
 _BLANKS = re.compile("[ \t\r\n]+")  # those of a shell; `str.split` knows more
 _NUMBER = re.compile(NUMBER_PATTERN)
+_SHARE = re.compile(r"([0-9]{1,6}) of ([1-9][0-9]{0,5})")
 _CAPACITY = re.compile("max|[1-9][0-9]{0,8}")
 _DURATION = re.compile(DURATION_PATTERN)
 _SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
@@ -87,6 +88,16 @@ def _walltime(text: str) -> float:
         return _seconds(text)
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+
+def _share(text: str) -> tuple[int, int] | None:
+    """Return both numbers of a share; None where there is none.
+
+    >>> _share("2 of 3")
+    (2, 3)
+    """
+    found = _SHARE.fullmatch(text.strip())
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def _one_word(
@@ -141,6 +152,12 @@ def _walltime_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | N
     if _WALLTIME.fullmatch(value.strip()) or _DURATION.fullmatch(value.strip()):
         return None
     return ValueFault("bad-walltime", "is not a walltime", "write it as 02:00:00, 1-12:00:00 or 2h")
+
+
+def _share_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
+    if _SHARE.fullmatch(value.strip()):
+        return None
+    return ValueFault("bad-share", "is no share", "write it as 2 of 3")
 
 
 def _choice_fault(attribute: Attribute, value: str, _: ElementType) -> ValueFault | None:
@@ -206,6 +223,9 @@ PLANS = ValueKind("plans", fault=_plans_fault)
 
 WALLTIME = ValueKind("walltime", _walltime, _walltime_fault)
 """How long a job may run: a duration, or hours, minutes and seconds as batch systems have them."""
+
+SHARE = ValueKind("share", _share, _share_fault, pattern=_SHARE.pattern)
+"""Some of several, such as `2 of 3`."""
 
 WORD = ValueKind("word", fault=_one_word(_BATCH_WORD.fullmatch, _BAD_BATCH_WORD))
 """One word of the language of a batch system."""

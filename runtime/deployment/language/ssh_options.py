@@ -31,7 +31,7 @@ ALLOWED = (
 )  # fmt: skip
 """How a connection is made and kept: none that run a program or change either end."""
 
-_SAID_BY_ATTRIBUTE = {
+_SET_BY_ATTRIBUTE = {
     "certificatefile": "key",
     "globalknownhostsfile": "known-hosts",
     "host": "host",
@@ -43,13 +43,13 @@ _SAID_BY_ATTRIBUTE = {
     "user": "user",
     "userknownhostsfile": "known-hosts",
 }
-_SAID_BY_HOPS = frozenset(("proxycommand", "proxyjump"))
+_SET_BY_HOPS = frozenset(("proxycommand", "proxyjump"))
 
 _NEW_HOST_KEYS = {"yes": "refuse", "ask": "refuse", "accept-new": "accept"}
 
 
 def ssh_settings(
-    options: Sequence[str], attributes: Collection[str] = tuple(_SAID_BY_ATTRIBUTE.values())
+    options: Sequence[str], attributes: Collection[str] = tuple(_SET_BY_ATTRIBUTE.values())
 ) -> tuple[tuple[str, str], ...]:
     """Return the settings for options of `ssh`, as names and values.
 
@@ -89,22 +89,24 @@ def _setting(text: str, attributes: Collection[str]) -> tuple[str, str]:
         raise ValueError(f"{text!r} behind -o is not NAME=VALUE on one line")
     name, value = match.groups()
     known = name.lower()
-    if known in _SAID_BY_HOPS:
+    if known in _SET_BY_HOPS:
         raise ValueError(f"{name} is set by one <ssh> for each hop")
-    if known in _SAID_BY_ATTRIBUTE:
-        _check_said(name, value, attributes)
+    if known in _SET_BY_ATTRIBUTE:
+        _check_elsewhere(name, value, attributes)
     elif known not in {one.lower() for one in ALLOWED}:
         raise ValueError(_refusal(name))
     return name, value
 
 
-def _check_said(name: str, value: str, attributes: Collection[str]) -> None:
+def _check_elsewhere(name: str, value: str, attributes: Collection[str]) -> None:
     """Raise ValueError if a setting has an attribute of its own, or is not allowed."""
-    attribute = _SAID_BY_ATTRIBUTE[name.lower()]
+    attribute = _SET_BY_ATTRIBUTE[name.lower()]
     is_strict = name.lower() == "stricthostkeychecking"
     if attribute in attributes:
-        said = f'new-host-keys="{_NEW_HOST_KEYS.get(value, "accept")}"' if is_strict else attribute
-        raise ValueError(f"{name} is set by the attribute {said}")
+        instead = (
+            f'new-host-keys="{_NEW_HOST_KEYS.get(value, "accept")}"' if is_strict else attribute
+        )
+        raise ValueError(f"{name} is set by the attribute {instead}")
     if attribute == "host":
         raise ValueError(_refusal(name))
     if is_strict and value not in _NEW_HOST_KEYS:

@@ -161,12 +161,12 @@ def _bridge(node: XmlNode, conversion: Conversion) -> Element | None:
 
 
 def _ssh(node: XmlNode) -> Element:
-    told = node.attributes
+    attributes = node.attributes
     given = {
-        "host": told.get("hostname", ""),
-        "user": told.get("username", ""),
-        "key": told.get("privateKey", ""),
-        "options": told.get("commandOptions", ""),
+        "host": attributes.get("hostname", ""),
+        "user": attributes.get("username", ""),
+        "key": attributes.get("privateKey", ""),
+        "options": attributes.get("commandOptions", ""),
     }
     return Element("ssh", given)
 
@@ -174,14 +174,14 @@ def _ssh(node: XmlNode) -> Element:
 def _group(
     name: str, node: XmlNode, host: XmlNode | None, conversion: Conversion
 ) -> Element | None:
-    tag, told = local(node), node.attributes
+    tag, attributes = local(node), node.attributes
     if tag not in _GROUPS:
         conversion.lose(node, f"<{node.tag}> has no counterpart: ssh and batch systems have one")
         return None
     if tag == "sshGroup":
-        hosts = {"hosts": ",".join(told.get("hostList", "").split()), "slots": _slots(host)}
+        hosts = {"hosts": ",".join(attributes.get("hostList", "").split()), "slots": _slots(host)}
         for attribute in ("username", "commandOptions", "privateKey"):
-            if told.get(attribute):
+            if attributes.get(attribute):
                 what = f"{attribute}: mpiexec reaches these hosts as your ~/.ssh/config says"
                 conversion.lose(node, what)
         return Element("cluster", {"name": name}, [Element("nodes", hosts)])
@@ -189,20 +189,20 @@ def _group(
     numbers = {} if asked is None else asked.attributes
     request = {
         "system": _BATCH[tag],
-        "nodes": numbers.get("nodes", "") or told.get("processor", ""),
+        "nodes": numbers.get("nodes", "") or attributes.get("processor", ""),
         "tasks-per-node": numbers.get("ppn", "") or numbers.get("core", "") or _slots(host),
         "walltime": numbers.get("walltime", ""),
-        "queue": told.get("queue", ""),
+        "queue": attributes.get("queue", ""),
     }
-    for attribute in sorted({*told} - {"id", "queue", "processor"}):
+    for attribute in sorted({*attributes} - {"id", "queue", "processor"}):
         conversion.lose(node, f"{attribute}: add it to <batch options='...'/>")
     return Element("cluster", {"name": name}, [Element("batch", request)])
 
 
 def _slots(host: XmlNode | None) -> str:
     """Return how many processes a host has place for, "" where that is not said."""
-    told = {} if host is None else host.attributes
-    numbers = [told.get("hostCapacity", ""), told.get("vmCapacity", "")]
+    attributes = {} if host is None else host.attributes
+    numbers = [attributes.get("hostCapacity", ""), attributes.get("vmCapacity", "")]
     total = 1
     for one in numbers:
         total *= int(one) if one.isdecimal() else 1

@@ -56,12 +56,14 @@ def _parts(
     if process is None or depth > _DEEPEST:
         conversion.lose(reference, "it refers to no process that is described")
         return
-    told = process.attributes
+    attributes = process.attributes
     match local(process):
-        case "sshProcess" if told.get("hostname"):
-            yield Element("ssh", {"host": told["hostname"], "user": told.get("username", "")})
+        case "sshProcess" if attributes.get("hostname"):
+            yield Element(
+                "ssh", {"host": attributes["hostname"], "user": attributes.get("username", "")}
+            )
         case "processList" | "processListbyHost" | "sshProcess":
-            yield Element("nodes", {"hosts": _hosts(told)})
+            yield Element("nodes", {"hosts": _hosts(attributes)})
         case "mpiProcess":
             yield from _mpi(process, conversion)
         case "jvmProcess":
@@ -74,12 +76,12 @@ def _parts(
         yield from _parts(below, processes, conversion, depth + 1)
 
 
-def _hosts(told: Mapping[str, str]) -> str:
+def _hosts(attributes: Mapping[str, str]) -> str:
     """Return the hosts of a list of processes: names with a number, or names in full."""
-    if "hostlist" in told:
-        return ",".join(told["hostlist"].split())
-    domain = f".{told['domain']}" if told.get("domain") else ""
-    return f"{told.get('fixedName', '')}{told.get('list', '')}{domain}"
+    if "hostlist" in attributes:
+        return ",".join(attributes["hostlist"].split())
+    domain = f".{attributes['domain']}" if attributes.get("domain") else ""
+    return f"{attributes.get('fixedName', '')}{attributes.get('list', '')}{domain}"
 
 
 def _mpi(process: XmlNode, conversion: Conversion) -> Iterator[Element]:

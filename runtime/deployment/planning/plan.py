@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
@@ -10,9 +11,15 @@ from runtime.deployment.model import DeployedCluster, Deployment, Position, Prog
 from runtime.deployment.planning.assembly import ExportedComponent, implied_assembly
 from runtime.deployment.planning.closing import closing_steps
 from runtime.deployment.planning.opening import opening_steps
-from runtime.deployment.planning.program_files import ProgramFiles
+from runtime.deployment.planning.program_files import ProgramFiles, copies
 from runtime.deployment.planning.steps import Step
 from runtime.topology import Grid, Identifier, Node
+
+BYTES_PER_SECOND = 1_000_000
+"""The minimum rate at which program folders are copied, over the slowest of lines."""
+
+RANKS_PER_SECOND = 4
+"""The minimum rate at which one host starts ranks, on few cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,25 @@ class DeploymentPlan:
     def site_front_end(self, site: int) -> Position:
         """Return the cluster whose front-end hosts the component of a site."""
         return (site, self.deployment.sites[site].leader)
+
+    @property
+    def start_limit(self) -> float:
+        """Return within how many seconds the application has to run.
+
+        All waits of a start follow it: that of the launcher for everything, of a rank for its
+        front-end, of a front-end for the proof of a rank, and for one that is started again.
+        """
+        copied = copies(self.deployment)
+        size = sum(files.size * len(copied[name]) for name, files in self.programs.items())
+        ranks = Counter(
+            None if one.cluster.is_local else (one.cluster.position, one.node.name)
+            for one in self.placements()
+        )
+        return (
+            self.deployment.start_timeout
+            + size / BYTES_PER_SECOND
+            + max(ranks.values(), default=0) // RANKS_PER_SECOND
+        )
 
     def step(self, name: str) -> Step:
         """Return the step of that name; raises `KeyError`."""

@@ -39,12 +39,7 @@ def plan_as_dict(plan: DeploymentPlan) -> dict[str, object]:
         "ranks": plan.grid.size,
         "depth": plan.depth,
         "variables": [
-            {
-                "name": one.name,
-                "value": one.value,
-                "origin": str(one.origin),
-                "source": one.source,
-            }
+            {"name": one.name, "value": one.value, "origin": str(one.origin), "source": one.source}
             for one in deployment.variables
         ],
         "sites": [
@@ -56,12 +51,7 @@ def plan_as_dict(plan: DeploymentPlan) -> dict[str, object]:
             for number, site in enumerate(deployment.sites)
         ],
         "named_classes": [
-            {
-                "role": one.role,
-                "class": one.name,
-                "between": one.between,
-                "scope": list(one.scope),
-            }
+            {"role": one.role, "class": one.name, "between": one.between, "scope": list(one.scope)}
             for one in deployment.named_classes
         ],
         "plans": deployment.plans,
@@ -116,25 +106,22 @@ def _summary(plan: DeploymentPlan) -> list[str]:
     deployment = plan.deployment
     clusters = list(deployment.clusters())
     nodes = sum(len(cluster.nodes) for cluster in clusters)
-    counts = ", ".join(
-        _count(number, what)
-        for number, what in (
-            (len(deployment.sites), "site"),
-            (len(clusters), "cluster"),
-            (nodes, "node"),
-            (plan.grid.size, "rank"),
-        )
+    counts = (
+        f"{_count(len(deployment.sites), 'site')}, {_count(len(clusters), 'cluster')}, "
+        f"{_count(nodes, 'node')}, {_count(plan.grid.size, 'rank')}"
     )
     lines = [f"deployment {deployment.name}: {counts}", f"starts in {plan.depth} waves"]
     queued = [one for one in clusters if one.batch is not None and not one.batch.job]
     if len(queued) > 1:
         requests = [one.batch for one in queued if one.batch is not None]
-        if can_reserve(requests):
+        start = plan.deployment.start
+        if start is None and can_reserve(requests):
             lines.append(
                 "reserves nodes from a common start on, the earliest that all queues take; else"
             )
+        enough = "all" if start is None else f"{start[0]} of {start[1]}"
         lines.append(
-            "begins when all queues have granted nodes; until then they wait, at most"
+            f"begins when {enough} queues have granted nodes; until then they wait, at most"
             f" {', '.join(f'{_idle(one):g} s in {one.path}' for one in queued)},"
             " are given back, and asked for again"
         )

@@ -27,7 +27,7 @@ def spread_components(root: ComponentPlan, deployment: Deployment) -> Mapping[st
 def _placed(
     component: ComponentPlan, turns: Mapping[str, Iterator[str]], around: str
 ) -> Iterator[tuple[str, str]]:
-    wanted = component.virtual_node
+    wanted = component.notes.virtual_node
     node = next(turns[wanted.name]) if wanted and wanted.name in turns else around
     if node:
         yield component.path, node

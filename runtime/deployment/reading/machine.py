@@ -99,8 +99,8 @@ def _booked(root: CheckedElement, entry: CheckedElement, reading: Reading) -> Si
     """Return the sites of the peers that are booked; each peer is a cluster."""
     ranks = entry["ranks"]
     replicas = max((one["replicas"] for one in root.each("application")), default=1)
-    stand_ins = [BookedPeer(f"{NOT_BOOKED}-{number}", "", ranks) for number in range(replicas)]
-    booked = reading.context.booked or [stand_ins]
+    placeholders = [BookedPeer(f"{NOT_BOOKED}-{number}", "", ranks) for number in range(replicas)]
+    booked = reading.context.booked or [placeholders]
     if not reading.extent.grow(MachineAmount.RANKS, ranks * replicas, entry.location):
         return (), 0
     sites = [

@@ -131,7 +131,7 @@ def check_results(deployment: Deployment, reading: Reading) -> None:
     """Report results that could not be put where they are meant to go."""
     outgoing = [one for one in deployment.transfers if one.direction is Direction.OUT]
     located = {(one.source, one.every): one.location for one in reversed(outgoing)}
-    told = set[str]()
+    reported = set[str]()
     for step in closing_steps(deployment):
         first: dict[str, str] = {}
         for move in step.files:
@@ -139,14 +139,14 @@ def check_results(deployment: Deployment, reading: Reading) -> None:
             if location is None:  # nothing was written of it: everything comes home
                 location = deployment.cluster(_position(step.name)).location
             why = reading.context.cannot_hold(move.destination)
-            if why and why not in told:
-                told.add(why)
+            if why and why not in reported:
+                reported.add(why)
                 reading.fault("no-place-for-results", f"results cannot come home: {why}", location)
             if move.source in (EVERYTHING, REST) or _GLOB.search(move.source):
                 continue
             target = posixpath.join(move.destination, move.source)
-            if first.setdefault(target, move.source) != move.source and target not in told:
-                told.add(target)
+            if first.setdefault(target, move.source) != move.source and target not in reported:
+                reported.add(target)
                 reading.fault(
                     "results-collide",
                     f"'{move.source}' and '{first[target]}' would both be copied to {target}",

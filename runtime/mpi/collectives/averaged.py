@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from mpi4py import MPI
 
-from gcm.records import dataclass
 from runtime.mpi.collectives.memory import elements, is_in_place, put_elements, read
 from runtime.mpi.collectives.reductions import Averaging
 from runtime.mpi.progress.operations import NativeOperation, Operation
@@ -16,34 +15,8 @@ from runtime.mpi.values.numbers import counts as read_counts
 from runtime.mpi.values.numbers import integer
 from runtime.mpi.values.specs import Spec
 
-
-@dataclass(frozen=True, slots=True)
-class Summing:
-    """The native reduction to make, and what to do with its sums."""
-
-    comm: MPI.Comm
-    name: str
-    """The name of the blocking call."""
-    arguments: tuple[Any, ...]
-    finish: Callable[[], None] = lambda: None
-
-    def run(self) -> None:
-        """Make the blocking call."""
-        self._call(self.name)(*self.arguments)
-        self.finish()
-
-    def begin(self) -> MPI.Request:
-        """Begin it and return its request."""
-        return request_for(getattr(self.comm, "_members", None), self.operation())
-
-    def operation(self) -> Operation:
-        """Begin it and return its operation."""
-        request: MPI.Request = self._call(f"I{self.name.lower()}")(*self.arguments)
-        return _Taking(request, self.finish, f"{self.name} with MPI.AVG")
-
-    def _call(self, name: str) -> Callable[..., Any]:
-        native = getattr(MPI.Intracomm, name)
-        return lambda *arguments: native(self.comm, *arguments)
+Sums: TypeAlias = "tuple[str, tuple[Any, ...], Callable[[], None]]"
+"""The native blocking call to make, its arguments, and what to do with the sums."""
 
 
 class _Taking(NativeOperation):
@@ -69,17 +42,29 @@ def mean(comm: MPI.Comm, name: str, how: str, *args: Any) -> Any:
     """
     if how == "result":
         return _mean_of_objects(comm, name, *args)
-    summing = _SUMMING[name](comm, *args)
-    if how == "run":
-        return summing.run()
+    members = getattr(comm, "_members", None)
+    if how == "prepare":  # it begins anew when started
+        _SUMMING[name](comm, *args)  # raises the errors of the arguments
+        return persistent_request(members, lambda: _begun(comm, name, *args))
     if how == "begin":
-        return summing.begin()
-    members = getattr(comm, "_members", None)  # errors were raised; it begins anew when started
-    return persistent_request(members, lambda: _SUMMING[name](comm, *args).operation())
+        return request_for(members, _begun(comm, name, *args))
+    call, arguments, finish = _SUMMING[name](comm, *args)
+    getattr(MPI.Intracomm, call)(comm, *arguments)
+    finish()
+    return None
 
 
-def _mean_of_objects(comm: Any, name: str, sendobj: Any, op: MPI.Op, *root: Any) -> Any:
-    del op
+def _begun(comm: MPI.Comm, name: str, *args: Any) -> Operation:
+    call, arguments, finish = _SUMMING[name](comm, *args)
+    request: MPI.Request = getattr(MPI.Intracomm, f"I{call.lower()}")(comm, *arguments)
+    return _Taking(request, finish, f"{call} with MPI.AVG")
+
+
+def _nothing() -> None:
+    """Do nothing where there are no sums."""
+
+
+def _mean_of_objects(comm: Any, name: str, sendobj: Any, _op: MPI.Op, *root: Any) -> Any:
     total = getattr(MPI.Intracomm, name)(comm, sendobj, MPI.SUM, *root)
     if total is None:
         return None
@@ -88,13 +73,12 @@ def _mean_of_objects(comm: Any, name: str, sendobj: Any, op: MPI.Op, *root: Any)
     return total / (comm.Get_remote_size() if comm.Is_inter() else comm.Get_size())
 
 
-def reduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> Summing:
+def reduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, _op: MPI.Op, root: int = 0) -> Sums:
     """Give the root the mean of all values."""
-    del op
     root = integer(root)
     inter = comm.Is_inter()
     if root == MPI.PROC_NULL:
-        return Summing(comm, "Reduce", (None, None, MPI.SUM, root))
+        return "Reduce", (None, None, MPI.SUM, root), _nothing
     at_root = root == (MPI.ROOT if inter else comm.Get_rank())
     received = read(recvbuf, readonly=False, blocks=0) if at_root else None
     sent = received
@@ -105,31 +89,28 @@ def reduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0
     kind = averaging.reduction.datatype
     mine = None if inter and at_root else [averaging.encoded(elements(sent)), kind]
     if received is None:
-        return Summing(comm, "Reduce", (mine, None, MPI.SUM, root))
+        return "Reduce", (mine, None, MPI.SUM, root), _nothing
     target, room = received, memoryview(bytearray(sent.count * averaging.width))
-    return Summing(
-        comm,
-        "Reduce",
-        (mine, [room, kind], MPI.SUM, root),
-        lambda: put_elements(target, averaging.decoded(room, count)),
-    )
+
+    def finish() -> None:
+        put_elements(target, averaging.decoded(room, count))
+
+    return "Reduce", (mine, [room, kind], MPI.SUM, root), finish
 
 
-def allreduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
+def allreduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, _op: MPI.Op) -> Sums:
     """Give all members the mean of all values."""
-    del op
     received = read(recvbuf, readonly=False, blocks=0)
     return _means(comm, _sent(comm, sendbuf, received), lambda means: put_elements(received, means))
 
 
-def reduce_scatter_block(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
+def reduce_scatter_block(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, _op: MPI.Op) -> Sums:
     """Give every member an equal block of the means of all values."""
-    del op
     size, rank = comm.Get_size(), comm.Get_rank()
     in_place = not comm.Is_inter() and is_in_place(sendbuf)
     received = read(recvbuf, readonly=False, blocks=size if in_place else 0)
     block = received if in_place else read(sendbuf, readonly=True, blocks=size)
-    whole = Spec(block.buffer, block.memory, block.count * size, block.datatype, block.offset)
+    whole = block.resized(block.count * size)
     return _means(comm, whole, lambda means: _put_block(received, means, rank * received.count))
 
 
@@ -138,10 +119,9 @@ def reduce_scatter(
     sendbuf: Any,
     recvbuf: Any,
     recvcounts: Sequence[int] | None = None,
-    op: MPI.Op = MPI.SUM,
-) -> Summing:
+    _op: MPI.Op = MPI.SUM,
+) -> Sums:
     """Give every member a block of the means of all values."""
-    del op
     received = read(recvbuf, readonly=False, blocks=0)
     sent = _sent(comm, sendbuf, received)
     if recvcounts is None:
@@ -149,25 +129,21 @@ def reduce_scatter(
     else:
         counts = read_counts(recvcounts, comm.Get_size())
     rank = comm.Get_rank()
-    target = Spec(
-        received.buffer, received.memory, counts[rank], received.datatype, received.offset
-    )
+    target = received.resized(counts[rank])
     return _means(comm, sent, lambda means: _put_block(target, means, sum(counts[:rank])))
 
 
-def scan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
+def scan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, _op: MPI.Op) -> Sums:
     """Give every member the mean of the values of the ranks up to its own."""
-    del op
     return _scanned(comm, sendbuf, recvbuf, "Scan", comm.Get_rank() + 1)
 
 
-def exscan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
+def exscan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, _op: MPI.Op) -> Sums:
     """Give every member the mean of the values of the ranks before its own."""
-    del op
     return _scanned(comm, sendbuf, recvbuf, "Exscan", comm.Get_rank())
 
 
-def _scanned(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, name: str, covered: int) -> Summing:
+def _scanned(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, name: str, covered: int) -> Sums:
     received = read(recvbuf, readonly=False, blocks=0)
     sent = _sent(comm, sendbuf, received)
     averaging, _ = _averaging(comm, sent)
@@ -179,7 +155,7 @@ def _scanned(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, name: str, covered
             put_elements(received, averaging.decoded(room, covered))
 
     mine = [averaging.encoded(elements(sent)), kind]
-    return Summing(comm, name, (mine, [room, kind], MPI.SUM), finish)
+    return name, (mine, [room, kind], MPI.SUM), finish
 
 
 def _sent(comm: MPI.Comm, sendbuf: Any, received: Spec) -> Spec:
@@ -197,16 +173,12 @@ def _averaging(comm: MPI.Comm, sent: Spec) -> tuple[Averaging, int]:
     return Averaging(sent.datatype, size), size
 
 
-def _means(comm: MPI.Comm, sent: Spec, put: Callable[[memoryview], None]) -> Summing:
+def _means(comm: MPI.Comm, sent: Spec, put: Callable[[memoryview], None]) -> Sums:
     averaging, count = _averaging(comm, sent)
     kind = averaging.reduction.datatype
     room = memoryview(bytearray(sent.count * averaging.width))
-    return Summing(
-        comm,
-        "Allreduce",
-        ([averaging.encoded(elements(sent)), kind], [room, kind], MPI.SUM),
-        lambda: put(averaging.decoded(room, count)),
-    )
+    mine = [averaging.encoded(elements(sent)), kind]
+    return "Allreduce", (mine, [room, kind], MPI.SUM), lambda: put(averaging.decoded(room, count))
 
 
 def _put_block(received: Spec, means: memoryview, first: int) -> None:
@@ -214,7 +186,7 @@ def _put_block(received: Spec, means: memoryview, first: int) -> None:
     put_elements(received, means[first * width : (first + received.count) * width])
 
 
-_SUMMING: dict[str, Callable[..., Summing]] = {
+_SUMMING: dict[str, Callable[..., Sums]] = {
     "Reduce": reduce,
     "Allreduce": allreduce,
     "Reduce_scatter_block": reduce_scatter_block,

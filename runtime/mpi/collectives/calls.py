@@ -180,8 +180,6 @@ def _has_met() -> int:
 class _Collective:
     """A row of the table: an mpi4py call, its arguments, and its planner for several clusters."""
 
-    __slots__ = ("fixed", "name", "plan", "plans", "takes")
-
     def __init__(
         self, name: str, takes: Callable[..., _Call], plans: Any, plan: str, **fixed: bool
     ) -> None:

@@ -36,9 +36,6 @@ class Direct:
     look is announced at once, and a sender is told when nothing more is expected from it.
     """
 
-    __slots__ = ("_across", "_folding", "_inner", "_messages", "_near", "_questions", "_to_ring",
-                 "_up")  # fmt: skip
-
     def __init__(self, inner: MPI.Intracomm, tag: int, near: Neighbours) -> None:
         self._inner, self._near = inner, near
         self._up, self._across, _ = tags_inside(tag)

@@ -123,7 +123,7 @@ class CollectiveGuard(Attendance):
                 raise refused from None
             return end.value
         finally:
-            self.abandon(port.told_tags)
+            self.abandon(port.tag_messages)
             if port.direct.is_busy:
                 self._abandoned.append(port.direct)
 

@@ -29,6 +29,13 @@ def read_vector(message: Any, blocks: int, *, readonly: bool) -> Vector:
     return specs.read_vector(_typed(message), blocks, readonly=readonly)
 
 
+def read_parts(message: Any, count: int, *, vector: bool, readonly: bool) -> list[Spec]:
+    """Read a specification for each of `count` processes, of a vector or of equal blocks."""
+    if vector:
+        return read_vector(message, count, readonly=readonly).parts
+    return parts_of(read(message, readonly=readonly, blocks=count), count)
+
+
 def _typed(message: Any) -> Any:
     """Name the datatype of an array that has no Python buffer, if the message does not."""
     parts = list(message) if isinstance(message, list | tuple) else [message]

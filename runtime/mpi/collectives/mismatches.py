@@ -77,7 +77,8 @@ class MismatchDetector:
         self._engine = members.engine
         self._box = self._engine.collective_box(members)
         self._box.listen = self.listen
-        self._count = 0
+        self.count = 0
+        """The number of calls that this process has begun."""
         self._refused: dict[int, str] = {}
         """The notices of this process on calls that it refuses, until all others do."""
         self._heard: dict[int, dict[int, str]] = {}
@@ -92,14 +93,9 @@ class MismatchDetector:
         """The first call that cannot complete, and why."""
         self._lost: dict[int, ProcessGone] = {}
 
-    @property
-    def count(self) -> int:
-        """The number of calls that this process has begun."""
-        return self._count
-
     def go_on(self, count: int) -> None:
         """Go on where another replica of this rank is, which has begun so many calls."""
-        self._count = count
+        self.count = count
 
     def next_turn(self, call: str) -> int:
         """Count a call, and return its number."""
@@ -110,7 +106,7 @@ class MismatchDetector:
             return turn
 
     def _counted(self, call: str) -> int:
-        self._count = turn = self._count + 1
+        self.count = turn = self.count + 1
         self._calls[turn] = call
         self._calls.pop(turn - _REMEMBERED, None)
         return turn
@@ -193,7 +189,7 @@ class MismatchDetector:
         for index in indexes:
             if index in self._lost:
                 return self._lost[index]
-            loss = self._engine.hopeless([index], near=True)
+            loss = self._engine.losses.among([index], near=True)
             if isinstance(loss, ProcessGone):
                 self._lost[index] = loss
                 said = "\n".join([loss.what, loss.cure, loss.cause])
@@ -215,7 +211,7 @@ class MismatchDetector:
                 self._lost.setdefault(number, ProcessGone(what, cause=cause, cure=cure))
             else:
                 self._heard.setdefault(number, {})[rank] = text
-        for turn in [one for one in self._heard if one <= self._count]:
+        for turn in [one for one in self._heard if one <= self.count]:
             refusals = self._heard[turn]
             if turn not in self._refused:
                 text = next(iter(refusals.values()))
@@ -234,13 +230,13 @@ class MismatchDetector:
         asked, self._asked = self._asked, []
         for rank, turn, theirs in asked:
             mine = self._calls.get(turn, theirs)
-            if turn > self._count:
+            if turn > self.count:
                 self._asked.append((rank, turn, theirs))
             elif mine != theirs and turn not in self._refused:
                 here = f"{self._name(self._members.rank)} is in {mine} (call {turn})"
                 text = f"{here} while {self._name(rank)} waits for it in {theirs}"
                 self._break(turn, text + _differently(mine, theirs))
-            elif turn < self._count and rank not in self._members.near:
+            elif turn < self.count and rank not in self._members.near:
                 # ranks that are behind this call ask nobody about it, so others of this cluster are
                 # asked
                 self._notify(_WAITS, turn, theirs, self._cluster())
@@ -311,7 +307,7 @@ class MismatchDetector:
         """
         turns = _MANY_TURNS if tag & BRIEF else _TURNS
         half, turn = turns // 2, (tag % BRIEF) >> _KIND_BITS
-        return self._count + (turn - self._count + half) % turns - half
+        return self.count + (turn - self.count + half) % turns - half
 
 
 @lru_cache(_NAMED)

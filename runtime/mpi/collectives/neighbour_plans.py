@@ -11,9 +11,8 @@ from runtime.mpi.collectives.memory import (
     BlockLanding,
     outgoing,
     own_parts,
-    parts_of,
     read,
-    read_vector,
+    read_parts,
 )
 from runtime.mpi.collectives.state import CollectiveCall, CollectivePlan, planned
 from runtime.mpi.values.specs import Spec, read_vector_w
@@ -42,7 +41,7 @@ def neighbour_allgather(
     """Plan to receive one block from every neighbour."""
     sources, destinations, _ = neighbours(call)
     sent = read(sendbuf, readonly=True, blocks=0)
-    received = _parts(recvbuf, len(sources), vector, readonly=False)
+    received = read_parts(recvbuf, len(sources), vector=vector, readonly=False)
     name = "Neighbor_allgatherv" if vector else "Neighbor_allgather"
     return _exchange(call, name, [sent] * len(destinations), received)
 
@@ -53,8 +52,8 @@ def neighbour_alltoall(
 ) -> CollectivePlan[None]:
     """Plan to exchange one block with every neighbour."""
     sources, destinations, _ = neighbours(call)
-    sent = _parts(sendbuf, len(destinations), vector, readonly=True)
-    received = _parts(recvbuf, len(sources), vector, readonly=False)
+    sent = read_parts(sendbuf, len(destinations), vector=vector, readonly=True)
+    received = read_parts(recvbuf, len(sources), vector=vector, readonly=False)
     name = "Neighbor_alltoallv" if vector else "Neighbor_alltoall"
     return _exchange(call, name, sent, received)
 
@@ -66,12 +65,6 @@ def neighbour_alltoallw(call: CollectiveCall, sendbuf: Any, recvbuf: Any) -> Col
     received = own_parts(read_vector_w(recvbuf, len(sources), readonly=False))
     sent = own_parts(read_vector_w(sendbuf, len(destinations), readonly=True))
     return _exchange(call, "Neighbor_alltoallw", sent, received)
-
-
-def _parts(message: Any, count: int, vector: bool, *, readonly: bool) -> list[Spec]:
-    if vector:
-        return read_vector(message, count, readonly=readonly).parts
-    return parts_of(read(message, readonly=readonly, blocks=count), count)
 
 
 def _exchange(

@@ -56,9 +56,8 @@ from runtime.mpi.collectives.memory import (
     is_in_place,
     outgoing,
     own_parts,
-    parts_of,
     read,
-    read_vector,
+    read_parts,
 )
 from runtime.mpi.collectives.state import CollectiveCall, CollectivePlan, nothing, planned
 from runtime.mpi.values.numbers import integer
@@ -154,7 +153,7 @@ def gather(
     if root == MPI.PROC_NULL:
         return CollectivePlan(name, nothing)
     at_root = root == (MPI.ROOT if call.is_inter else call.rank)
-    parts = _received(call, recvbuf, vector) if at_root else None
+    parts = read_parts(recvbuf, call.size, vector=vector, readonly=False) if at_root else None
     sent = None
     if not at_root or (not call.is_inter and not is_in_place(sendbuf)):
         sent = read(sendbuf, readonly=True)
@@ -213,7 +212,7 @@ def scatter(
     if root == MPI.PROC_NULL:
         return CollectivePlan(name, nothing)
     at_root = root == (MPI.ROOT if call.is_inter else call.rank)
-    parts = _sent(call, sendbuf, vector) if at_root else None
+    parts = read_parts(sendbuf, call.size, vector=vector, readonly=True) if at_root else None
     received = None
     if not at_root or (not call.is_inter and not is_in_place(recvbuf)):
         received = read(recvbuf, readonly=False)
@@ -263,24 +262,12 @@ def _size_of_block(call: CollectiveCall, own: Spec | None, parts: list[Spec] | N
     return None if block is None else block.nbytes
 
 
-def _received(call: CollectiveCall, recvbuf: Any, vector: bool) -> list[Spec]:
-    if vector:
-        return read_vector(recvbuf, call.size, readonly=False).parts
-    return parts_of(read(recvbuf, readonly=False, blocks=call.size), call.size)
-
-
-def _sent(call: CollectiveCall, sendbuf: Any, vector: bool) -> list[Spec]:
-    if vector:
-        return read_vector(sendbuf, call.size, readonly=True).parts
-    return parts_of(read(sendbuf, readonly=True, blocks=call.size), call.size)
-
-
 @planned("Allgather", vector="Allgatherv")
 def allgather(
     call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, vector: bool
 ) -> CollectivePlan[None]:
     """Plan an allgather."""
-    parts = _received(call, recvbuf, vector)
+    parts = read_parts(recvbuf, call.size, vector=vector, readonly=False)
     in_place = not call.is_inter and is_in_place(sendbuf)
     sent = None if in_place else read(sendbuf, readonly=True)
     if sent and not call.is_inter and is_aliased(sent, parts[call.rank]):
@@ -327,9 +314,9 @@ def alltoall(
     call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, vector: bool
 ) -> CollectivePlan[None]:
     """Plan an alltoall."""
-    parts = _received(call, recvbuf, vector)
+    parts = read_parts(recvbuf, call.size, vector=vector, readonly=False)
     in_place = not call.is_inter and is_in_place(sendbuf)
-    sent = None if in_place else _sent(call, sendbuf, vector)
+    sent = None if in_place else read_parts(sendbuf, call.size, vector=vector, readonly=True)
     if sent and not vector and is_aliased(sent[0], parts[0]):
         return call.refused(MPI.ERR_BUFFER)
     size = None if vector else parts[0].nbytes

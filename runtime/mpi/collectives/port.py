@@ -31,22 +31,6 @@ if TYPE_CHECKING:
 class NativePort:
     """The operations that one collective on a communicator uses; see `runtime.collectives.port`."""
 
-    __slots__ = (
-        "_engine",
-        "_going_on",
-        "_inner",
-        "_members",
-        "_near",
-        "_reduction",
-        "_tag",
-        "_tag_of_told",
-        "_told",
-        "direct",
-        "far_tag",
-        "rank",
-        "told_tags",
-    )
-
     def __init__(
         self,
         members: CommunicatorMembers,
@@ -60,12 +44,12 @@ class NativePort:
         self.far_tag = sized(tag, size, None if reduction is None else reduction.number)
         """The tag of messages to other clusters."""
         self.rank = members.rank
-        self._told = memoryview(struct.pack("<q", self.far_tag))
-        self._tag_of_told = tags_inside(tag)[2]
+        self._tag_bytes = memoryview(struct.pack("<q", self.far_tag))
+        self._tag_of_tags = tags_inside(tag)[2]
         self.direct = Direct(members.inner, tag, near)
         """Large data within the cluster."""
         self._going_on: list[Operation] = []
-        self.told_tags: list[Operation] = []
+        self.tag_messages: list[Operation] = []
         """What members of this cluster tell each other of their calls."""
 
     def look(self) -> None:
@@ -117,19 +101,19 @@ class NativePort:
 
     def tell(self, position: int, *, wakes: bool = False) -> Operation:
         """Tell a member of this cluster the tag of this call."""
-        request = self._inner.Isend([self._told, MPI.BYTE], position, self._tag_of_told)
+        request = self._inner.Isend([self._tag_bytes, MPI.BYTE], position, self._tag_of_tags)
         if wakes:
             self._near.wake(position)
         return self._kept(NativeStep(request, "a native send", urgency=POLLED, wake=None))
 
     def hear(self, position: int, into: memoryview, *, wakes: bool = False) -> Operation:
         """Receive the tag of what a member of this cluster calls."""
-        request = self._inner.Irecv([into, MPI.BYTE], position, self._tag_of_told)
+        request = self._inner.Irecv([into, MPI.BYTE], position, self._tag_of_tags)
         urgency = NOTIFIED if wakes and self._near.all_ring else POLLED
         return self._kept(NativeStep(request, "a native receive", urgency=urgency, wake=None))
 
     def _kept(self, step: Operation) -> Operation:
-        self.told_tags.append(step)
+        self.tag_messages.append(step)
         return step
 
     def barrier(self) -> Sequence[Operation]:

@@ -284,17 +284,14 @@ def reduce_scatter_block(
     size = call.members.size
     if not call.is_inter and is_in_place(sendbuf):
         received = read(recvbuf, readonly=False, blocks=size)
-        sent = Spec(
-            received.buffer, received.memory, received.count * size, received.datatype,
-            received.offset,
-        )  # fmt: skip
+        sent = received.resized(received.count * size)
     else:
         received = read(recvbuf, readonly=False, blocks=0)
         block = read(sendbuf, readonly=True, blocks=size)
         _check_alike(block, received)
         if is_aliased(block, received):
             return call.refused(MPI.ERR_BUFFER)
-        sent = Spec(block.buffer, block.memory, block.count * size, block.datatype, block.offset)
+        sent = block.resized(block.count * size)
     counts = [received.count] * size
     return _reduce_scatter(
         call, "Reduce_scatter_block", work_on(call, op, sent), (sent, received), counts
@@ -317,9 +314,7 @@ def reduce_scatter(
     if in_place:
         if received.count != total:
             raise ValueError(f"mismatch in receive count {received.count} and sum(counts) {total}")
-        received = Spec(
-            received.buffer, received.memory, counts[rank], received.datatype, received.offset
-        )
+        received = received.resized(counts[rank])
     else:
         if sent.datatype != received.datatype:
             raise ValueError("mismatch in send and receive MPI datatypes")

@@ -95,8 +95,6 @@ class ElementReduction:
     are MPI's own, and has a `number` in `REDUCTIONS` then.
     """
 
-    __slots__ = ("commutative", "datatype", "grain", "is_predefined", "number", "op")
-
     def __init__(
         self,
         op: MPI.Op,

@@ -34,8 +34,6 @@ _TRIES = 3
 class SmallMessages:
     """Carries out the brief collectives of a communicator."""
 
-    __slots__ = ("box", "engine", "members", "tree")
-
     def __init__(self, members: CommunicatorMembers, layout: Layout) -> None:
         self.members, self.engine = members, members.engine
         self.box = members.engine.collective_box(members)
@@ -165,7 +163,7 @@ class SmallMessageCall(Operation):
         guard, engine = self.guard, self._brief.engine
         problem = guard.problem(self._turn)
         for index in self._missing():
-            problem = problem or engine.hopeless((index,), near=False)
+            problem = problem or engine.losses.among((index,), near=False)
         if problem is not None:
             self.drop()
             self.finish(problem)

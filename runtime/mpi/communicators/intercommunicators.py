@@ -8,7 +8,7 @@ from mpi4py import MPI
 
 from runtime.mpi.communicators.children import child, meet, near_or_null, over, over_two
 from runtime.mpi.communicators.groups import Group, group_of, members_of, spans_clusters
-from runtime.mpi.communicators.leaders import CallCounts, agreed, told
+from runtime.mpi.communicators.leaders import CallCounts, agreed, from_leader
 from runtime.mpi.communicators.members import (
     checked_group,
     checked_native,
@@ -102,9 +102,11 @@ class GroupCreation(MPI.Intracomm):
             try:
                 said = agreed(engine, peer_comm, remote_leader, tag, group)
             except Exception:
-                told(self, engine, local_leader, b"")  # otherwise the others would wait for ever
+                from_leader(
+                    self, engine, local_leader, b""
+                )  # otherwise the others would wait for ever
                 raise
-        context, peers = told(self, engine, local_leader, said)
+        context, peers = from_leader(self, engine, local_leader, said)
         if not context:
             raise GridMPIError(
                 f"rank {local_leader} could not agree with the other group",

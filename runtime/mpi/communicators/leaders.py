@@ -59,7 +59,9 @@ def agreed(engine: Engine, peer: MPI.Intracomm, other: int, tag: int, group: Mem
     return derived_context(b"", "Create_intercomm", *leaders) + theirs[2:].tobytes()
 
 
-def told(comm: MPI.Intracomm, engine: Engine, leader: int, said: bytes) -> tuple[bytes, Members]:
+def from_leader(
+    comm: MPI.Intracomm, engine: Engine, leader: int, said: bytes
+) -> tuple[bytes, Members]:
     """Return the context and the other group, as told by the leader of this one."""
     said = _tell(comm, engine, leader, said)
     return said[:CONTEXT_BYTES], tuple(array(_WORD, said[CONTEXT_BYTES:]))

@@ -244,7 +244,7 @@ def _with_newcomers(
     group = with_places_taken(m.group, list(newest), newest)
     context = derived_context(m.context, "Rebuild", number, group)
     modes = m.recovery.life.modes
-    newcomers.invite(newest.values(), Invitation(context, group, modes.told(), m.native.name))
+    newcomers.invite(newest.values(), Invitation(context, group, modes.as_hints(), m.native.name))
     return _begun(m, _like(m, group, context, frozenset()))
 
 

@@ -151,7 +151,7 @@ class RecoveryCalls(MPI.Comm):
         m = members_behind(self)
         found = MPI.Comm.Get_info(self)
         if m is not None and m.recovery.has_modes:
-            for key, value in m.recovery.life.modes.told().items():
+            for key, value in m.recovery.life.modes.as_hints().items():
                 found.Set(key, value)
         return found
 

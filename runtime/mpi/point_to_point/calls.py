@@ -147,24 +147,12 @@ class BufferCalls(MPI.Comm):
         return new_request(m, send_spec(m, buf, dest, tag, copy=True))
 
     def Rsend(self, buf: Any, dest: int, tag: int = 0) -> None:
-        """Send to a receiver that is ready."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            MPI.Comm.Rsend(self, buf, dest, tag)
-        elif (near := m.near_to(dest)) is None:
-            complete(m, send_spec(m, buf, dest, tag))
-        else:
-            settle(m.engine, m.native.Irsend(buf, near, tag).Test, buf)
+        """Send to a receiver that is ready, which MPI allows to be done as `Send` does."""
+        BufferCalls.Send(self, buf, dest, tag)
 
     def Irsend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
         """Begin to send to a receiver that is ready."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            return MPI.Comm.Irsend(self, buf, dest, tag)
-        near = m.near_to(dest)
-        if near is not None:
-            return native_request(m, m.native.Irsend(buf, near, tag))
-        return new_request(m, send_spec(m, buf, dest, tag))
+        return BufferCalls.Isend(self, buf, dest, tag)
 
 
 class ExchangeCalls(MPI.Comm):

@@ -50,15 +50,9 @@ class PersistentCalls(MPI.Comm):
             return _near(m, m.native.Bsend_init(buf, near, tag))
         return _far(m, buf, dest, tag, copy=True)
 
-    def Rsend_init(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
+    def Rsend_init(self, buf: Any, dest: int, tag: int = 0) -> MPI.Prequest:
         """Make the request of a send to a receiver that is ready."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            return MPI.Comm.Rsend_init(self, buf, dest, tag)
-        near = m.near_to(dest)
-        if near is not None:
-            return _near(m, m.native.Rsend_init(buf, near, tag))
-        return _far(m, buf, dest, tag)
+        return PersistentCalls.Send_init(self, buf, dest, tag)
 
     def Recv_init(
         self, buf: Any, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG

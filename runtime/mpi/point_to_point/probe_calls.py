@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 from mpi4py import MPI
 
@@ -11,6 +12,7 @@ from runtime.mpi.point_to_point.probing import AvailableMessage, BlockingProbe, 
 from runtime.mpi.point_to_point.sends import checked_source, source_or_refusal
 from runtime.mpi.progress.mailboxes import pattern_of
 from runtime.mpi.values.faults import check_status
+from runtime.mpi.values.handles import named_like
 from runtime.mpi.values.statuses import write
 
 if TYPE_CHECKING:
@@ -63,32 +65,6 @@ class ProbeCalls(MPI.Comm):
         _tell(found, status)
         return True
 
-    def Mprobe(
-        self,
-        source: int = MPI.ANY_SOURCE,
-        tag: int = MPI.ANY_TAG,
-        status: MPI.Status | None = None,
-    ) -> MPI.Message:
-        """Wait for a message and match it."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None or m.near_to(source) == MPI.PROC_NULL:
-            return _native(self, m).Mprobe(source, tag, status)
-        check_status(status)
-        return _await_match(m, source, tag, status, lower=False)
-
-    def Improbe(
-        self,
-        source: int = MPI.ANY_SOURCE,
-        tag: int = MPI.ANY_TAG,
-        status: MPI.Status | None = None,
-    ) -> MPI.Message | None:
-        """Match a message if there is one."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None or m.near_to(source) == MPI.PROC_NULL:
-            return _native(self, m).Improbe(source, tag, status)
-        check_status(status)
-        return _match_once(m, source, tag, status, lower=False)
-
     def probe(
         self,
         source: int = MPI.ANY_SOURCE,
@@ -106,32 +82,6 @@ class ProbeCalls(MPI.Comm):
     ) -> bool:
         """Return whether there is a message."""
         return ProbeCalls.Iprobe(self, source, tag, status)
-
-    def mprobe(
-        self,
-        source: int = MPI.ANY_SOURCE,
-        tag: int = MPI.ANY_TAG,
-        status: MPI.Status | None = None,
-    ) -> MPI.Message:
-        """Wait for a message with an object and match it."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None or m.near_to(source) == MPI.PROC_NULL:
-            return _native(self, m).mprobe(source, tag, status)
-        check_status(status)
-        return _await_match(m, source, tag, status, lower=True)
-
-    def improbe(
-        self,
-        source: int = MPI.ANY_SOURCE,
-        tag: int = MPI.ANY_TAG,
-        status: MPI.Status | None = None,
-    ) -> MPI.Message | None:
-        """Match a message with an object if there is one."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None or m.near_to(source) == MPI.PROC_NULL:
-            return _native(self, m).improbe(source, tag, status)
-        check_status(status)
-        return _match_once(m, source, tag, status, lower=True)
 
 
 class _Native(MPI.Comm):
@@ -216,3 +166,23 @@ def _match_once(
 def _tell(found: AvailableMessage, status: MPI.Status | None) -> None:
     if status is not None:
         write(status, found.envelope.rank, found.envelope.tag, found.nbytes)
+
+
+def _made(name: str, match: Callable[..., Any]) -> Callable[..., Any]:
+    def call(
+        self: MPI.Comm, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG, status: Any = None
+    ) -> Any:
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        if m is None or m.near_to(source) == MPI.PROC_NULL:
+            return getattr(_native(self, m), name)(source, tag, status)
+        check_status(status)
+        return match(m, source, tag, status, lower=name.islower())
+
+    return named_like(getattr(MPI.Comm, name), call)
+
+
+for _name, _match in (
+    *(("Mprobe", _await_match), ("Improbe", _match_once)),
+    *(("mprobe", _await_match), ("improbe", _match_once)),
+):
+    setattr(ProbeCalls, _name, _made(_name, _match))

@@ -53,7 +53,7 @@ class BlockingProbe(Operation):
             if self.found is not None:
                 self.finish()
             else:
-                error = self._m.engine.hopeless(self.awaited(), near=self.urgency > IDLE)
+                error = self._m.engine.losses.among(self.awaited(), near=self.urgency > IDLE)
                 if error is not None:
                     self.finish(error)
         return self.done

@@ -6,8 +6,6 @@ from __future__ import annotations
 class NativeWorld:
     """This process's place in `COMM_WORLD` of its cluster, and the MPI library that says so."""
 
-    __slots__ = ("library", "rank", "size", "tag_limit")
-
     def __init__(self, rank: int, size: int, library: str, tag_limit: int) -> None:
         self.rank = rank
         self.size = size

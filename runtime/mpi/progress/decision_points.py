@@ -55,7 +55,9 @@ class DecisionPoints:
         self._connections, self.newcomers = connections, newcomers
         self._results: dict[Key, Any] = {}
         self._receives = DecidedReceives(driver, connections, self._announce)
-        self._clock, self._shift = 0.0, 0.0
+        self._shift = 0.0
+        self.clock = 0.0
+        """What the master's clock has said last; a process that joins begins with it."""
         connections.heard = self._handle
 
     @property
@@ -219,20 +221,11 @@ class DecisionPoints:
         """Return the master's clock; a new master continues from the last one."""
 
         def read() -> float:
-            self._shift = max(self._shift, self._clock - MPI.Wtime())
+            self._shift = max(self._shift, self.clock - MPI.Wtime())
             return MPI.Wtime() + self._shift
 
-        self._clock = self.choose("clock", read)
-        return self._clock
-
-    @property
-    def clock(self) -> float:
-        """What the master's clock has said last; a process that joins begins with it."""
-        return self._clock
-
-    @clock.setter
-    def clock(self, clock: float) -> None:
-        self._clock = clock
+        self.clock = self.choose("clock", read)
+        return self.clock
 
     def seed(self, make: Callable[[], str]) -> str:
         """Return a random seed, drawn by the master."""

@@ -25,7 +25,7 @@ closed communicator: no call may reach native MPI past the engine any more.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from runtime.mpi.errors import ProcessGone
@@ -278,10 +278,6 @@ class Driver:
     def names_of_gone(self) -> list[str]:
         """Return the identifiers of the lost ranks, such as `0:1:3`."""
         return [self.process_of(peer) for peer in tuple(self.losses.gone)]
-
-    def hopeless(self, senders: Sequence[int], *, near: bool) -> Exception | None:
-        """Return why none of these can send any more; `near`: others of the cluster may."""
-        return self.losses.among(senders, near=near)
 
     def far_send(
         self, outgoing: Outgoing, to: int, index: int, recovery: LossHandler | None = None

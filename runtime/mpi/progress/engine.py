@@ -6,8 +6,10 @@ the engine knows of a communicator who its members are, and where their messages
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
@@ -51,29 +53,24 @@ class Engine(Driver):
     engine.attach(open_connections(link, engine))
     """
 
-    def __init__(
-        self,
-        me: int,
-        first: int,
-        last: int,
-        name_of: Callable[[int], str] = "process {}".format,
-        process_of: Callable[[int], str] = str,
-    ) -> None:
-        super().__init__(me, first, last, name_of, process_of)
-        self.wake_ups: WakeUps | None = None
-        """Wakes members of this cluster for which native MPI has something."""
-        self.composition: Composition | None = None
-        """The controllers and interceptors that the descriptor names for this rank, if any."""
-        self.components: ComponentCalls | None = None
-        """Collectives that the components of the machine carry out, where plans may say so."""
-        self.waits = Waits(self)
-        self.newcomers: Newcomers | None = None
-        """Replacements of lost processes, where losses are survived."""
-        self.decisions: DecisionPoints | None = None
-        """What the replicas of this rank agree on, where it has several."""
-        self.unsent: Mapping[int, Sequence[tuple[bytes, int]]] = {}
-        """Heads and sizes of messages that nobody has got when the connections were closed."""
-        self._progress_thread: ProgressThread | None = None
+    wake_ups: WakeUps | None = None
+    """Wakes members of this cluster for which native MPI has something."""
+    composition: Composition | None = None
+    """The controllers and interceptors that the descriptor names for this rank, if any."""
+    components: ComponentCalls | None = None
+    """Collectives that the components of the machine carry out, where plans may say so."""
+    newcomers: Newcomers | None = None
+    """Replacements of lost processes, where losses are survived."""
+    decisions: DecisionPoints | None = None
+    """What the replicas of this rank agree on, where it has several."""
+    unsent: Mapping[int, Sequence[tuple[bytes, int]]] = MappingProxyType({})
+    """Heads and sizes of messages that nobody has got when the connections were closed."""
+    _progress_thread: ProgressThread | None = None
+
+    @cached_property
+    def waits(self) -> Waits:
+        """How threads wait."""
+        return Waits(self)
 
     def attach(
         self, connections: PeerConnections | ReplicatedConnections, wake_ups: WakeUps | None = None

@@ -27,8 +27,6 @@ COPIED = 2048
 class InterceptorInPort:
     """One interceptor in one port, and what it has done to messages."""
 
-    __slots__ = ("changes", "dropped", "held", "interceptor", "named", "received", "sending")
-
     def __init__(self, named: Named, interceptor: Any) -> None:
         self.named, self.interceptor = named, interceptor
         self.changes = interceptor.looks_at == PAYLOADS
@@ -50,8 +48,6 @@ def _messages(count: int) -> str:
 class Held:
     """A message that is sent later."""
 
-    __slots__ = ("due", "head", "links", "outgoing", "payload", "sync")
-
     def __init__(
         self,
         due: float,
@@ -70,9 +66,6 @@ class Held:
 
 class Port:
     """The interceptors between this rank and one peer, and the messages that wait there."""
-
-    __slots__ = ("_forward", "back", "changing_back", "fail", "held", "link", "links", "me", "peer",
-                 "sizes")  # fmt: skip
 
     def __init__(
         self, links: list[InterceptorInPort], me: str, peer: str, forward: Callable[..., Outgoing]

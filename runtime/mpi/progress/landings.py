@@ -107,22 +107,23 @@ class Exactly(InMemory):
 class Fresh:
     """Memory that is allocated when the size is known."""
 
-    __slots__ = ("_made",)
+    __slots__ = ("made",)
 
     sized = False
 
     def __init__(self) -> None:
-        self._made = bytearray(0)
+        self.made = bytearray(0)
+        """The memory that native MPI has received into."""
 
     @property
     def size(self) -> int:
         """How many bytes were allocated."""
-        return len(self._made)
+        return len(self.made)
 
     def native(self, size: int) -> Any:
         """Return new memory."""
-        self._made = bytearray(size)
-        return [self._made, MPI.BYTE]
+        self.made = bytearray(size)
+        return [self.made, MPI.BYTE]
 
     def room(self, size: int) -> memoryview | None:  # noqa: ARG002 - landings with memory need it
         """Return None: the reader of the message allocates memory."""
@@ -131,8 +132,3 @@ class Fresh:
     def land(self, data: Data) -> Data | None:
         """Keep the received bytes."""
         return data
-
-    @property
-    def made(self) -> bytearray:
-        """The memory that native MPI has received into."""
-        return self._made

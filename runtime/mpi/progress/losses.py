@@ -56,8 +56,6 @@ class Losses:
 class LossHandler:
     """What a communicator does about losses; see `recovery`, which does more than admit calls."""
 
-    __slots__ = ("acknowledged", "closing")
-
     def __init__(self) -> None:
         self.closing: Callable[[], FailureError] | None = None
         """Returns the error of calls on a communicator that is closed to them."""

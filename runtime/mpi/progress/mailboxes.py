@@ -186,11 +186,11 @@ class Receive(Operation):
     __slots__ = (
         "_incoming",
         "_is_taken",
-        "_landing",
         "_request",
         "_status",
         "asked",
         "box",
+        "landing",
         "may_go_on",
     )
 
@@ -201,7 +201,7 @@ class Receive(Operation):
         self.box = box
         self.may_go_on = False
         """Whether a loss has ended it, and others could still send what it matches."""
-        self._landing = landing
+        self.landing = landing
         self._request: MPI.Request | None = None
         self._status = MPI.Status()
         self._incoming: Incoming | None = None
@@ -211,7 +211,7 @@ class Receive(Operation):
     def again(self) -> Receive:
         """Return a receive like it, into the same memory."""
         asked = self.asked
-        return Receive(self.box, asked.pattern, self._landing, near=asked.near, far=asked.far)
+        return Receive(self.box, asked.pattern, self.landing, near=asked.near, far=asked.far)
 
     @property
     def urgency(self) -> int:
@@ -244,7 +244,7 @@ class Receive(Operation):
         self._incoming = incoming
         self.source, self.tag, self.nbytes = envelope.rank, envelope.tag, incoming.size
         incoming.owner = self
-        room = self._landing.room(incoming.size)
+        room = self.landing.room(incoming.size)
         if room is None:
             self._is_taken = True
             incoming.take()
@@ -261,12 +261,12 @@ class Receive(Operation):
         if self._is_taken and incoming is not None:
             try:
                 payload = incoming.payload
-                self.data = self._landing.land(b"" if payload is None else payload)
+                self.data = self.landing.land(b"" if payload is None else payload)
             except MPI.Exception as problem:
                 name = self.box.name_of(self.source)
                 problem.add_note(
                     f"{name} sent {incoming.size} bytes with tag {self.tag}"
-                    f" into a buffer of {self._landing.size} bytes"
+                    f" into a buffer of {self.landing.size} bytes"
                 )
                 error = problem
         self._incoming = None
@@ -306,19 +306,14 @@ class Receive(Operation):
             return (self._incoming.source,)
         return self.box.senders(self.asked.pattern) if self.asked.far else ()
 
-    @property
-    def landing(self) -> Landing:
-        """The destination of the message."""
-        return self._landing
-
     def _end_natively(self, error: MPI.Exception | None) -> None:
         status = self._status
         self.source = self.box.rank_from(status.source)
         self.tag = status.tag
         self.nbytes = max(status.count, 0)
         self.cancelled = status.cancelled
-        if isinstance(self._landing, Fresh):
-            self.data = self._landing.made
+        if isinstance(self.landing, Fresh):
+            self.data = self.landing.made
         self._request = None
         self.finish(error)
 

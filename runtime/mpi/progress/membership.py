@@ -24,8 +24,6 @@ CONTEXT_BYTES = 8
 class CommunicatorMembers(CommunicatorRanks):
     """One communicator of the grid as this process sees it; made by `intra` or `inter`."""
 
-    __slots__ = ("box", "children", "dense", "engine", "sought", "topology")
-
     box: Mailbox
     """The messages of programs; set by `join`."""
     sought: Mapping[Any, deque[JointReceive]]

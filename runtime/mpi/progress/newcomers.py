@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 class Invitation:
     """What replacements are told of the communicator they join."""
 
-    __slots__ = ("context", "members", "modes", "name")
-
     def __init__(
         self, context: bytes, members: tuple[int, ...], modes: dict[str, str], name: str
     ) -> None:
@@ -51,6 +49,7 @@ class Newcomers:
         from runtime.membership.everybody import replacing
         from runtime.wire import PeerConnections
         from runtime.wire.dialling.directory import Party
+        from runtime.wire.opening import learn_front_ends
 
         reports, place, driver = decoded(table), self._place, self._driver
         for one in replacing(reports, len(place.everybody)):
@@ -58,6 +57,7 @@ class Newcomers:
         connections = driver.connections
         if not isinstance(connections, PeerConnections):
             return
+        learn_front_ends(connections, reports)
         for one in replacing(reports, connections.size):
             site = place.grid.sites[one.identifier.site]
             name = f"{site.name}/{site.clusters[one.identifier.cluster].name}"

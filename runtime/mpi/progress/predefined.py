@@ -22,8 +22,6 @@ class Predefined:
     may not have been made yet.
     """
 
-    __slots__ = ("comms", "engine", "find")
-
     def __init__(
         self, engine: Engine | None, comms: dict[str, MPI.Comm], find: Callable[[str], MPI.Comm]
     ) -> None:

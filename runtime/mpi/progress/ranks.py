@@ -26,23 +26,6 @@ class CommunicatorRanks:
     cluster, and MPI.PROC_NULL.
     """
 
-    __slots__ = (
-        "all_near",
-        "collecting",
-        "context",
-        "gaps",
-        "group",
-        "inner",
-        "is_inter",
-        "native",
-        "native_rank",
-        "near",
-        "peers",
-        "rank",
-        "rank_from",
-        "recovery",
-    )
-
     recovery: LossHandler
     """What is done about losses; set by `membership.join`."""
 

@@ -34,15 +34,6 @@ _log = logger(__name__)
 class Recovery(LossHandler):
     """The state of one member. The engine's lock protects it; processes are indexes."""
 
-    __slots__ = (
-        "_agreements",
-        "_driver",
-        "_life",
-        "_members",
-        "everybody",
-        "revoked_by",
-    )
-
     def __init__(self, members: CommunicatorRanks, driver: Driver) -> None:
         super().__init__()
         self._members, self._driver = members, driver
@@ -69,7 +60,7 @@ class Recovery(LossHandler):
                 self._life.happens(modes.CommunicatorEvent.LOSS)
         return self._life
 
-    def told(self) -> tuple[str, str] | None:
+    def report(self) -> tuple[str, str] | None:
         """Return its state and its modes, if it has lost members or is to get over that."""
         life = self._life
         if life is None or (not self.has_modes and life.state is modes.CommunicatorState.OK):

@@ -1,126 +1,70 @@
-"""Calls that complete several requests, of the grid and of native MPI in any mix."""
+"""Calls that complete several requests, of the grid and of native MPI in any mix: as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
 
 from mpi4py import MPI
 
-from runtime.mpi.requests import several
+from runtime.mpi.requests.several import (
+    all_of,
+    any_of,
+    some_of,
+    status_all,
+    status_any,
+    status_some,
+)
+from runtime.mpi.values.handles import named_like
 
 
 class SeveralCalls(MPI.Request):
-    """The calls of requests that complete several of them."""
+    """The calls of requests that complete several of them, or ask which are complete."""
 
     __slots__ = ()
 
-    @classmethod
-    def Waitany(cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None) -> int:
-        """Wait until one is done; return which."""
-        return several.any_of(requests, status, waits=True)[0]
 
-    @classmethod
-    def Testany(
-        cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None
-    ) -> tuple[int, bool]:
-        """Return whether one is done, and which."""
-        return several.any_of(requests, status)[:2]
+def _whole(found: Any) -> Any:
+    return found
 
-    @classmethod
-    def Waitall(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> Literal[True]:
-        """Wait until all are done."""
-        several.all_of(requests, statuses, waits=True)
-        return True
 
-    @classmethod
-    def Testall(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> bool:
-        """Return whether all are done."""
-        return several.all_of(requests, statuses) is not None
+def _is_done(found: Any) -> bool:
+    return found is not None
 
-    @classmethod
-    def Waitsome(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> list[int] | None:
-        """Wait until some are done; return which, or None if there is nothing to wait for."""
-        return several.some_of(requests, statuses, waits=True)[0]
 
-    @classmethod
-    def Testsome(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> list[int] | None:
-        """Return which are done, or None if there is nothing to wait for."""
-        return several.some_of(requests, statuses)[0]
+_CALLS: dict[str, tuple[Callable[..., Any], dict[str, bool], Callable[[Any], Any]]] = {
+    "Waitany": (any_of, {"waits": True}, itemgetter(0)),
+    "Waitall": (all_of, {"waits": True}, _is_done),
+    "Waitsome": (some_of, {"waits": True}, itemgetter(0)),
+    "Testany": (any_of, {}, itemgetter(slice(2))),
+    "Testall": (all_of, {}, _is_done),
+    "Testsome": (some_of, {}, itemgetter(0)),
+    "waitany": (any_of, {"objects": True, "waits": True}, itemgetter(0, 2)),
+    "waitall": (all_of, {"objects": True, "waits": True}, _whole),
+    "waitsome": (some_of, {"objects": True, "waits": True}, _whole),
+    "testany": (any_of, {"objects": True}, _whole),
+    "testall": (all_of, {"objects": True}, lambda found: (_is_done(found), found)),
+    "testsome": (some_of, {"objects": True}, _whole),
+    **dict.fromkeys(("Get_status_any", "get_status_any"), (status_any, {}, _whole)),
+    **dict.fromkeys(("Get_status_all", "get_status_all"), (status_all, {}, _whole)),
+    **dict.fromkeys(("Get_status_some", "get_status_some"), (status_some, {}, _whole)),
+}
+"""What carries each call out, how, and what of its result the program gets."""
 
-    @classmethod
-    def waitany(
-        cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None
-    ) -> tuple[int, Any]:
-        """Wait until one is done; return which, and what it has received."""
-        index, _, found = several.any_of(requests, status, objects=True, waits=True)
-        return index, found
 
-    @classmethod
-    def testany(
-        cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None
-    ) -> tuple[int, bool, Any | None]:
-        """Return whether one is done, which, and what it has received."""
-        return several.any_of(requests, status, objects=True)
+def _made(name: str) -> Callable[..., Any]:
+    carry_out, how, result = _CALLS[name]
+    native = vars(MPI.Request)[name].__func__
 
-    @classmethod
-    def waitall(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> list[Any]:
-        """Wait until all are done; return what they have received."""
-        return several.all_of(requests, statuses, objects=True, waits=True) or []
+    def of_one(_: object, requests: Any, status: Any = None) -> Any:
+        return result(carry_out(requests, status, **how))
 
-    @classmethod
-    def testall(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> tuple[bool, list[Any] | None]:
-        """Return whether all are done, and what they have received."""
-        found = several.all_of(requests, statuses, objects=True)
-        return found is not None, found
+    def of_several(_: object, requests: Any, statuses: Any = None) -> Any:
+        return result(carry_out(requests, statuses, **how))
 
-    @classmethod
-    def waitsome(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> tuple[list[int] | None, list[Any] | None]:
-        """Wait until some are done; return which, and what they have received."""
-        return several.some_of(requests, statuses, objects=True, waits=True)
+    return named_like(native, of_one if name.endswith("any") else of_several)
 
-    @classmethod
-    def testsome(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> tuple[list[int] | None, list[Any] | None]:
-        """Return which are done, and what they have received."""
-        return several.some_of(requests, statuses, objects=True)
 
-    @classmethod
-    def Get_status_any(
-        cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None
-    ) -> tuple[int, bool]:
-        """Return whether one is done, and which; leave all as they are."""
-        return several.status_any(requests, status)
-
-    @classmethod
-    def Get_status_all(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> bool:
-        """Return whether all are done; leave all as they are."""
-        return several.status_all(requests, statuses)
-
-    @classmethod
-    def Get_status_some(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> list[int] | None:
-        """Return which are done; leave all as they are."""
-        return several.status_some(requests, statuses)
-
-    get_status_any = Get_status_any
-    get_status_all = Get_status_all
-    get_status_some = Get_status_some
+for _name in _CALLS:
+    setattr(SeveralCalls, _name, classmethod(_made(_name)))

@@ -9,6 +9,7 @@ Where nobody checks, this module is not loaded, and calls are as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
@@ -18,24 +19,13 @@ from runtime.collectives.operations import ROWS
 from runtime.mpi.checks.arguments import collective, contribution
 from runtime.mpi.checks.call_log import CallLog, handle_of
 from runtime.mpi.checks.nesting import CallNesting
-from runtime.mpi.requests.requests import Prequest, Request
-from runtime.mpi.surface.checked_messages import SEVERAL, Messages, left_over
-from runtime.mpi.surface.communicator_classes import (
-    Cartcomm,
-    Comm,
-    Distgraphcomm,
-    Graphcomm,
-    Intercomm,
-    Intracomm,
-    Topocomm,
-)
+from runtime.mpi.surface.checked_messages import Messages, left_over
+from runtime.mpi.surface.observed_calls import COMMUNICATORS, REQUESTS, put_around
 from runtime.mpi.surface.refusals import Win
 from runtime.mpi.values.substitute_type import SubstituteType
 
 if TYPE_CHECKING:
     from runtime.membership.rank_link import RankLink
-
-_COMMS = (Comm, Intracomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Intercomm)
 
 _COPIES = dict.fromkeys(("Dup", "Dup_with_info", "Idup", "Idup_with_info", "Clone"), "Dup")
 """The calls that make a copy, and what operation they are."""
@@ -57,6 +47,7 @@ _nesting = CallNesting()
 _log: CallLog
 _messages: Messages
 _COMMUNICATOR = "a communicator"
+_MARK = "checks"
 
 
 def check(link: RankLink) -> None:
@@ -64,20 +55,14 @@ def check(link: RankLink) -> None:
     global _log, _messages  # noqa: PLW0603 - a process is one rank
     _log = CallLog(link)
     messages = _messages = Messages(_log, _nesting)
-    for cls in _COMMS:
-        for name, operation in _operations():
-            _put(cls, name, _collective, operation)
-        for name in _BY_GROUP:
-            _put(cls, name, _by_group)
-        for name in ("Free", "Disconnect"):
-            _put(cls, name, _free)
-        for make, names in messages.of_communicators():
-            for name in names:
-                _put(cls, name, make)
-    for request in (Request, Prequest):
-        for make, names in messages.of_requests():
-            for name in names:
-                _put(request, name, make, is_static=name in SEVERAL)
+    for name, operation in _operations():
+        put_around(COMMUNICATORS, (name,), partial(_collective, operation=operation), _MARK)
+    put_around(COMMUNICATORS, _BY_GROUP, _by_group, _MARK)
+    put_around(COMMUNICATORS, ("Free", "Disconnect"), _free, _MARK)
+    for make, names in messages.of_communicators():
+        put_around(COMMUNICATORS, names, make, _MARK)
+    for make, names in messages.of_requests():
+        put_around(REQUESTS, names, make, _MARK)
     for one in (Win, Datatype, Op):
         for name in filter(_makes, dir(one)):
             setattr(one, name, _made_handle(one, name))
@@ -113,17 +98,6 @@ def _operations() -> Iterator[tuple[str, str]]:
             yield f"{name}_init", name
     yield "barrier", "Barrier"
     yield from (_COPIES | _MADE).items()
-
-
-def _put(
-    cls: type[Any], name: str, make: Callable[..., Call], *more: str, is_static: bool = False
-) -> None:
-    call = getattr(cls, name, None)
-    if call is not None and not hasattr(call, "checks"):
-        made: Any = make(call, name, *more)
-        made.checks = call
-        made.__name__, made.__doc__ = name, call.__doc__
-        setattr(cls, name, staticmethod(made) if is_static else made)
 
 
 # --- around calls: all have the name by which the look at stacks passes over them --------------

@@ -19,6 +19,7 @@ from runtime.mpi.checks.arguments import PICKLED, UNKNOWN, buffer, spec_of
 from runtime.mpi.checks.choices import ReceiveChoices
 from runtime.mpi.requests.parts import completed_places, is_flagged
 from runtime.mpi.requests.requests import Prequest, Request
+from runtime.mpi.surface.observed_calls import OF_CLASS, TESTS_AND_WAITS
 
 if TYPE_CHECKING:
     from runtime.mpi.checks.call_log import CallLog
@@ -41,13 +42,6 @@ TAKEN_BY_PROBES = ("Mprobe", "mprobe", "Improbe", "improbe")
 PROBES = ("Probe", "probe", "Iprobe", "iprobe", *TAKEN_BY_PROBES)
 EXCHANGES = ("Sendrecv", "sendrecv", "Isendrecv")
 REPLACES = ("Sendrecv_replace", "Isendrecv_replace")
-
-SEVERAL = {
-    f"{kind}{which}"
-    for kind in ("Wait", "wait", "Test", "test")
-    for which in ("all", "any", "some")
-} | {"Startall"}
-"""The calls of several requests, which belong to the class."""
 
 _ENDS = {"source": MPI.ANY_SOURCE, "tag": MPI.ANY_TAG}
 _BOTH = {"sendtag": 0, "source": MPI.ANY_SOURCE, "recvtag": MPI.ANY_TAG}
@@ -103,8 +97,8 @@ class Messages:
     def of_requests(self) -> list[tuple[Callable[[Call, str], Call], Collection[str]]]:
         """Return what makes the functions around calls of requests, and their names."""
         return [
-            (self.complete_one, ("Wait", "wait", "Test", "test")),
-            (self.complete_several, SEVERAL - {"Startall"}),
+            (self.complete_one, TESTS_AND_WAITS - OF_CLASS),
+            (self.complete_several, TESTS_AND_WAITS & OF_CLASS),
             (self.start, ("Start", "Startall")),
             (self.free, ("Free", "free")),
         ]
@@ -292,7 +286,8 @@ class Messages:
         nesting, log = self._nesting, self._log
         is_test, is_any = "est" in name, name[4:] == "any"
 
-        def observed_call(requests: Sequence[Any], statuses: Any = None) -> Any:
+        def observed_call(requests: Sequence[Any], *args: Any, **options: Any) -> Any:
+            statuses: Any = next(iter((*args, *options.values())), None)
             if nesting.is_inside:
                 return call(requests, statuses)
             notes: list[Note | None] = [getattr(one, "_check", None) for one in requests]

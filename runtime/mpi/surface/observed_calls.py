@@ -1,7 +1,8 @@
-"""Counts the MPI calls of this rank and their time, where somebody wants to observe the run.
+"""Functions around the MPI calls of a program, as those that count calls and their time.
 
-Then each call that may block passes one more function, which takes the time before and after it.
-Where nobody observes, this module is not loaded, and calls are as they are.
+Where a run is observed, traced or checked each call passes one function more. All have the name
+by which the look at stacks passes over them, see `waiting_calls`. Where nobody asks, this module is
+not loaded, and calls are as they are.
 """
 
 from __future__ import annotations
@@ -22,33 +23,60 @@ from runtime.mpi.surface.waiting_calls import BLOCKING
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
-_CLASSES = (
+COMMUNICATORS: tuple[type[Any], ...] = (
     *(Comm, Intracomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Intercomm),
-    *(Request, Prequest),
 )
+REQUESTS: tuple[type[Any], ...] = (Request, Prequest)
+
+TESTS_AND_WAITS = {
+    f"{kind}{which}"
+    for kind in ("Wait", "wait", "Test", "test")
+    for which in ("", "all", "any", "some")
+}
+"""The calls that may complete requests."""
+
+OF_CLASS = {one for one in TESTS_AND_WAITS if len(one) > len("Wait")} | {"Startall"}
+"""The calls of several requests, which belong to the class."""
 
 _sums: dict[str, list[float]] = {}
 
 
+def put_around(
+    classes: Iterable[type[Any]],
+    names: Iterable[str],
+    make: Callable[[Callable[..., Any], str], Any],
+    mark: str,
+) -> None:
+    """Put what `make` makes of a call and its name around calls of some classes, once.
+
+    The function has the attribute `mark`, by which a class that inherits it is passed over.
+    """
+    for cls in classes:
+        for name in names:
+            call = getattr(cls, name, None)
+            if call is not None and not hasattr(call, mark):
+                made = make(call, name)
+                made.__name__, made.__doc__ = name, call.__doc__
+                setattr(made, mark, call)
+                setattr(cls, name, staticmethod(made) if name in OF_CLASS else made)
+
+
 def observe() -> None:
     """Count calls from now on."""
-    for cls in _CLASSES:
-        for name in BLOCKING:
-            call = getattr(cls, name, None)
-            if call is not None and not hasattr(call, "observes"):
-                made: Any = _observed(call, name)
-                setattr(cls, name, made if not hasattr(call, "__self__") else staticmethod(made))
+    put_around((*COMMUNICATORS, *REQUESTS), BLOCKING, _counting, "observes")
 
 
-def counted() -> list[list[object]]:
-    """Return each call that was made, how often, and the seconds that it took in all."""
+def counted() -> list[list[object]] | None:
+    """Return each call that was made, how often, and its seconds in all; None if none counts."""
+    if not _sums:
+        return None
     return [[name, int(calls), seconds] for name, (calls, seconds) in _sums.items() if calls]
 
 
-def _observed(call: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _counting(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     clock = time.perf_counter
     sums = _sums.setdefault(name, [0, 0.0])
 
@@ -60,6 +88,4 @@ def _observed(call: Callable[..., Any], name: str) -> Callable[..., Any]:
             sums[1] += clock() - begun
             sums[0] += 1
 
-    observed_call.observes = call  # type: ignore[attr-defined]
-    observed_call.__name__, observed_call.__doc__ = name, call.__doc__
     return observed_call

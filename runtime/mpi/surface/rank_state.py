@@ -160,8 +160,8 @@ def _recoveries(engine: Engine) -> Iterator[list[str]]:
     for m in communicators(engine):
         if m.recovery.failed():
             _ = m.recovery.life  # it begins with the losses
-        if told := m.recovery.told():
-            yield [_name_of(None, m.native), *told]
+        if report := m.recovery.report():
+            yield [_name_of(None, m.native), *report]
 
 
 def _unreceived(engine: Engine) -> Iterator[list[object]]:

@@ -16,7 +16,8 @@ from __future__ import annotations
 import _thread
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from mpi4py import MPI
@@ -27,15 +28,12 @@ from runtime.matching.traced import NO_COMMUNICATOR, ROW, UNKNOWN
 from runtime.membership.rank_link import current
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.requests.parts import completed_places, is_flagged
-from runtime.mpi.requests.requests import Prequest, Request
-from runtime.mpi.surface.communicator_classes import (
-    Cartcomm,
-    Comm,
-    Distgraphcomm,
-    Graphcomm,
-    Intercomm,
-    Intracomm,
-    Topocomm,
+from runtime.mpi.surface.observed_calls import (
+    COMMUNICATORS,
+    OF_CLASS,
+    REQUESTS,
+    TESTS_AND_WAITS,
+    put_around,
 )
 from runtime.mpi.surface.waiting_calls import (
     COLLECTIVES,
@@ -43,7 +41,6 @@ from runtime.mpi.surface.waiting_calls import (
     NONBLOCKING,
     RECEIVES,
     SENDS,
-    WAITS,
 )
 
 MOST_ROWS = 1 << 16
@@ -55,8 +52,6 @@ NATIVE = "native"
 MOST_COMMUNICATORS = 256
 """The rows of further communicators say nothing about their members."""
 
-_COMMS = (Comm, Intracomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Intercomm)
-
 
 class _TracedRequest(MPI.Request):
     """A request of native MPI with the note that it leaves."""
@@ -64,8 +59,6 @@ class _TracedRequest(MPI.Request):
     __slots__ = ("_posted",)
 
 
-_REQUESTS = (Request, Prequest, _TracedRequest)
-_TESTS = {f"{start}est{end}" for start in "tT" for end in ("", "all", "any", "some")}
 _PROBES = {"Probe", "probe", "Mprobe", "mprobe"}
 _ROOTS = {
     "bcast": 1, "Bcast": 1, "gather": 1, "Gather": 2, "Gatherv": 2, "reduce": 2, "Reduce": 3,
@@ -146,17 +139,12 @@ _SENT, _RECEIVED = _rows.call("", traced.SENT), _rows.call("", traced.RECEIVED)
 
 def trace() -> None:
     """Keep calls from now on."""
-    for classes, kinds in ((_COMMS, _OF_COMMUNICATORS), (_REQUESTS, _OF_REQUESTS)):
-        for cls in classes:
-            for names, make, kind in kinds:
-                for name in names:
-                    call = getattr(cls, name, None)
-                    if call is not None and not hasattr(call, "traces"):
-                        made: Any = make(call, _rows.call(name, kind), name)
-                        made.traces = call
-                        made.__name__, made.__doc__ = name, call.__doc__
-                        is_static = make is _complete_several
-                        setattr(cls, name, staticmethod(made) if is_static else made)
+    for classes, kinds in (
+        (COMMUNICATORS, _OF_COMMUNICATORS),
+        ((*REQUESTS, _TracedRequest), _OF_REQUESTS),
+    ):
+        for names, make, kind in kinds:
+            put_around(classes, names, partial(_numbered, make, kind), "traces")
     from runtime.mpi.collectives.state import Collecting
 
     choose: Call = Collecting.chosen
@@ -170,7 +158,7 @@ def trace() -> None:
     setattr(Collecting, "chosen", chosen)  # noqa: B010 - a method of a class
 
 
-def told(rows_at_a_time: int = 20_000) -> Iterator[tuple[dict[str, Any], bytes]]:
+def recorded(rows_at_a_time: int = 20_000) -> Iterator[tuple[dict[str, Any], bytes]]:
     """Yield what was kept: a head, and rows relative to the time in it; at least once."""
     rows = list(_rows.ring)
     begun = rows[0][0] if rows else _clock()
@@ -196,6 +184,10 @@ def _packed(row: Row, begun: float) -> bytes:
 
 
 # --- around calls: all have the name by which the look at stacks passes over them --------------
+
+
+def _numbered(make: Callable[..., Call], kind: str, call: Call, name: str) -> Call:
+    return make(call, _rows.call(name, kind), name)
 
 
 def _add(row: Row) -> None:
@@ -335,7 +327,7 @@ def _plain(call: Call, number: int, name: str) -> Call:
 
 def _complete_one(call: Call, number: int, name: str) -> Call:
     append, counts, _, _ = _rows.hands
-    is_test = name in _TESTS
+    is_test = "est" in name
 
     def observed_call(self: Any, status: Any = None) -> Any:
         if _inside.call:
@@ -363,11 +355,12 @@ def _complete_one(call: Call, number: int, name: str) -> Call:
 
 
 def _complete_several(call: Call, number: int, name: str) -> Call:
-    is_test, is_any = name in _TESTS, name[4:] == "any"
+    is_test, is_any = "est" in name, name[4:] == "any"
 
-    def observed_call(requests: Sequence[Any], statuses: Any = None) -> Any:
+    def observed_call(requests: Sequence[Any], *args: Any, **options: Any) -> Any:
         if _inside.call:
-            return call(requests, statuses)
+            return call(requests, *args, **options)
+        statuses: Any = next(iter((*args, *options.values())), None)
         posted: list[Any] = [getattr(one, "_posted", None) for one in requests]
         if any(posted) and statuses is None:
             statuses = MPI.Status() if is_any else [MPI.Status() for _ in requests]
@@ -390,7 +383,9 @@ def _complete_several(call: Call, number: int, name: str) -> Call:
     return observed_call
 
 
-_OF_COMMUNICATORS = (
+_Kinds = tuple[tuple[Collection[str], Callable[..., Call], str], ...]
+
+_OF_COMMUNICATORS: _Kinds = (
     (SENDS | {f"I{one.lower()}" for one in SENDS if one[0].isupper()}
      | {"isend", "issend", "ibsend"}, _send, traced.SEND),
     (RECEIVES - _PROBES, _receive, traced.RECEIVE),
@@ -401,9 +396,9 @@ _OF_COMMUNICATORS = (
 )  # fmt: skip
 """The functions around calls; of a call that is in several rows the first one counts."""
 
-_OF_REQUESTS = (
-    ({"Wait", "wait", "Test", "test"}, _complete_one, traced.WAIT),
-    ((WAITS | _TESTS) - {"Wait", "wait", "Test", "test"}, _complete_several, traced.WAIT),
+_OF_REQUESTS: _Kinds = (
+    (TESTS_AND_WAITS - OF_CLASS, _complete_one, traced.WAIT),
+    (TESTS_AND_WAITS & OF_CLASS, _complete_several, traced.WAIT),
 )
 
 

@@ -73,8 +73,6 @@ class _Mark:
 class CallOfThread:
     """A call that a thread is in: its frame, and since when it has been seen there."""
 
-    __slots__ = ("_at", "_thread", "caller", "frame", "mark", "name")
-
     def __init__(
         self, name: str, frame: FrameType | None, caller: FrameType, mark: _Mark, thread: int
     ) -> None:
@@ -108,8 +106,6 @@ class CallOfThread:
 
 class ThreadsLook:
     """What the threads of the program are doing: their calls, and which others may act."""
-
-    __slots__ = ("at", "calls", "may_act", "threads")
 
     def __init__(self) -> None:
         self.calls: list[CallOfThread] = []
@@ -150,7 +146,7 @@ class CallWatch:
     ) -> CallOfThread | None:
         entered = _entered(frame)
         if entered is not None:
-            name, caller = _name_of(entered), _beyond(entered.f_back)
+            name, caller = entered.f_code.co_name, _beyond(entered.f_back)
             if name not in BLOCKING or caller is None:
                 return None
             trace = entered.f_trace
@@ -303,14 +299,6 @@ def _beyond(frame: FrameType | None) -> FrameType | None:
     while frame is not None and frame.f_code.co_name == OBSERVED:
         frame = frame.f_back
     return frame
-
-
-def _name_of(entered: FrameType) -> str:
-    """Return the name of a call; the collectives are made from a table, and share their code."""
-    name = entered.f_code.co_name
-    if name in {"call", "with_hints"}:
-        name = str(getattr(entered.f_locals.get("native"), "__name__", name))
-    return name
 
 
 def _is_at_rest(frame: FrameType) -> bool:

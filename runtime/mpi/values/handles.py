@@ -32,10 +32,12 @@ def check_handle(thing: object) -> None:
 
 
 def named_like(native: Any, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with the name, docstring and signature of mpi4py's."""
-    call.__name__, call.__qualname__ = native.__name__, native.__qualname__
-    call.__doc__ = native.__doc__
-    call.__wrapped__ = native  # type: ignore[attr-defined]  # `inspect.signature` follows it
+    """Return a function with the name, docstring and signature of mpi4py's, on stacks too."""
+    made: Any = call
+    made.__name__, made.__qualname__ = native.__name__, native.__qualname__
+    made.__code__ = made.__code__.replace(co_name=native.__name__)
+    made.__doc__ = native.__doc__
+    made.__wrapped__ = native  # `inspect.signature` follows it
     return call
 
 

@@ -56,6 +56,10 @@ class Spec:
         """The number of bytes to send."""
         return len(self.memory) if self.is_plain else self.count * _size(self.datatype)
 
+    def resized(self, count: int) -> Spec:
+        """Return another number of entries at the same place."""
+        return Spec(self.buffer, self.memory, count, self.datatype, self.offset)
+
     @property
     def view(self) -> memoryview | None:
         """Its bytes in place, or None if they are not contiguous."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import log10
 from typing import TYPE_CHECKING, Any
 
-from gcm.cli.common_options import CommandTable, Option
+from gcm.cli.common_options import CommandTable, Option, number_of
 from runtime.exit_codes import WRONG_USAGE
 from runtime.peers.advice import (
     Advice,
@@ -44,8 +44,8 @@ _LEAST_SHOWN, _MOST_SHOWN = 6, 16
 def run_advise(words: Sequence[str]) -> int:
     """Print what is advised; return the exit code: 0, or 1 if no number reaches the target."""
     options = ADVISE.parser().parse_args(words)
-    told, value = options.failure_rate
-    per_second = rate_for(value, options.time, options.shape) if told == "chance" else value
+    kind, value = options.failure_rate
+    per_second = rate_for(value, options.time, options.shape) if kind == "chance" else value
     risk = RunRisk(options.processes, options.time, per_second, options.shape, options.slowdown)
     found = advise(risk, options.target)
     if options.json:
@@ -151,12 +151,6 @@ def _failures(written: str) -> tuple[str, float]:
     return "rate", rate(written)
 
 
-def _count(written: str) -> int:
-    if not written.isascii() or not written.isdecimal() or not 0 < int(written) <= 1 << 20:
-        raise ValueError(f"'{written}' is not a number of processes")
-    return int(written)
-
-
 def _above_0(written: str) -> float:
     number = _from_0(written)
     if not number:
@@ -175,34 +169,21 @@ def _from_0(written: str) -> float:
 
 
 ADVISE = CommandTable(
-    "gcm-run advise",
-    _DESCRIPTION,
-    Option(
-        "--failure-rate", required=True, metavar="RATE", read=_failures,
-        help="how often a host fails, as 1/30d or 0.01/h; or how likely within --time, as 5%%",
-    ),
-    Option(
-        "-n", "--processes", required=True, metavar="N", read=_count, help="ranks of the run"
-    ),
-    Option(
-        "--time", required=True, metavar="TIME", read=duration,
-        help="how long the run takes without replicas, as 90min or 2h",
-    ),
-    Option(
-        "--target", default=0.01, metavar="CHANCE", read=chance,
-        help="how likely the run may fail (default: 1%%)",
-    ),
-    Option(
-        "--shape", default=1.0, metavar="δ", read=_above_0,
-        help="shape of the Weibull distribution: below 1 where hosts that have been up for long "
-             "fail less (default: 1)",
-    ),
-    Option(
-        "--slowdown", default=1.0, metavar="S", read=_from_0,
-        help="by how much of --time each further replica prolongs the run: 1 where replicas share "
-             "the hosts there were, 0 where each has its own (default: 1)",
-    ),
+    "gcm-run advise", _DESCRIPTION,
+    Option("--failure-rate", required=True, metavar="RATE", read=_failures,
+           help="how often a host fails, as 1/30d or 0.01/h; or how likely within --time, as 5%%"),
+    Option("-n", "--processes", required=True, metavar="N", read=number_of("processes"),
+           help="ranks of the run"),
+    Option("--time", required=True, metavar="TIME", read=duration,
+           help="how long the run takes without replicas, as 90min or 2h"),
+    Option("--target", default=0.01, metavar="CHANCE", read=chance,
+           help="how likely the run may fail (default: 1%%)"),
+    Option("--shape", default=1.0, metavar="δ", read=_above_0,
+           help="shape of the Weibull distribution: below 1 where hosts that have been up for long "
+           "fail less (default: 1)"),
+    Option("--slowdown", default=1.0, metavar="S", read=_from_0,
+           help="by how much of --time each further replica prolongs the run: 1 where replicas "
+           "share the hosts there were, 0 where each has its own (default: 1)"),
     Option("--json", action="store_true", help="print all figures as JSON"),
-    epilog=_EXAMPLES,
-    wrong_usage=WRONG_USAGE,
+    epilog=_EXAMPLES, wrong_usage=WRONG_USAGE,
 )  # fmt: skip

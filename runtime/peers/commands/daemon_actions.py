@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.contracts import StatusService
 from runtime.peers.credentials.credential import Credential
 from runtime.peers.daemon import boot, find_running, logging_to, serve
-from runtime.peers.errors import PeerError
+from runtime.peers.errors import PeerError, of_file
 from runtime.peers.membership import read_text
 from runtime.peers.model import Address, MemberRole
 from runtime.shown_text import LONGEST_CELL, shown, shown_table
@@ -89,34 +90,36 @@ def halt(options: argparse.Namespace) -> int:
 
 def status(options: argparse.Namespace) -> int:
     """Show a daemon."""
-    told = _asked(options)
+    status = _asked(options)
     if options.json:
-        print(json.dumps(told, indent=1))
-    elif told is None:
+        print(json.dumps(status, indent=1))
+    elif status is None:
         print(f"no daemon runs in {_folder(options).path}", file=sys.stderr)
     else:
-        print(_status_text(told), end="")
-    return NOT_RUNNING if told is None else 0
+        print(_status_text(status), end="")
+    return NOT_RUNNING if status is None else 0
 
 
-def _status_text(told: dict[str, Any]) -> str:
-    known = told["membership"]
-    lines = [f"{told['name']} of {told['lab']}, up for {_duration(told['seconds'])}"]
+def _status_text(status: dict[str, Any]) -> str:
+    known = status["membership"]
+    lines = [f"{status['name']} of {status['lab']}, up for {_duration(status['seconds'])}"]
     if "addresses" in known:
         lines += [f"address: {', '.join(known['addresses'])}"]
         lines += [f"supernode: {known['supernode'] or 'none'}; {known['state']}"]
     else:
         lines += [f"other supernodes: {', '.join(known['supernodes']) or 'none'}"]
     lines += [f"hosts: {len(known['hosts'])} known"]
-    if "reservation" in told:
-        share = told["reservation"]
+    if "reservation" in status:
+        share = status["reservation"]
         at_once = share["applications"] or "any number of"
         lines += [f"share: {at_once} applications of {share['processes']} processes"]
         lines += [share["owner"]] if share["owner"] else []
-        lines += [_run_text(run, told.get("launch", {}).get("ranks", {})) for run in share["runs"]]
+        lines += [
+            _run_text(run, status.get("launch", {}).get("ranks", {})) for run in share["runs"]
+        ]
     lines += [f"wrong: {fault}" for fault in known.get("faults", ())]
-    if told["days_left"] < FEW_DAYS:
-        left = f"{told['days_left']:.0f} days"
+    if status["days_left"] < FEW_DAYS:
+        left = f"{status['days_left']:.0f} days"
         lines += [f"wrong: its credential is good for {left} only; ask the keeper of the lab"]
     return "".join(f"{shown(line, LONGEST_CELL)}\n" for line in lines)
 
@@ -133,17 +136,17 @@ def _run_text(run: dict[str, Any], ranks: dict[str, Any]) -> str:
 
 def hosts(options: argparse.Namespace) -> int:
     """Show the hosts that are known."""
-    told = _asked(options)
-    found = _kept(_folder(options)) if told is None else told["membership"]["hosts"]
+    status = _asked(options)
+    found = _kept(_folder(options)) if status is None else status["membership"]["hosts"]
     found.sort(key=lambda one: (one.get("milliseconds") is None, one.get("milliseconds") or 0))
     if options.json:
         print(json.dumps(found, indent=1))
     else:
         heads, width = ["host", "address", "share", "ms", ""], columns_of(sys.stdout)
         print(shown_table(heads, map(_host_row, found), width=width), end="")
-        if told is None:
+        if status is None:
             print("no daemon runs here: these are the hosts that it knew last", file=sys.stderr)
-    return NOT_RUNNING if told is None else 0
+    return NOT_RUNNING if status is None else 0
 
 
 def _host_row(host: dict[str, Any]) -> tuple[object, ...]:
@@ -158,23 +161,13 @@ def _host_row(host: dict[str, Any]) -> tuple[object, ...]:
 def _kept(folder: PeerFolder) -> list[dict[str, Any]]:
     """Return the hosts in the file of a peer that does not run."""
     try:
-        rows, _ = read_text(folder.hosts.read_text(encoding="ascii"))
-    except FileNotFoundError:
-        return []
-    except (OSError, UnicodeDecodeError) as error:
-        raise PeerError("cannot be read", place=str(folder.hosts), cause=str(error)) from error
+        with of_file("cannot be read", folder.hosts), suppress(FileNotFoundError):
+            rows, _ = read_text(folder.hosts.read_text(encoding="ascii"))
+            return [row.peer.facts for row in rows]
     except PeerError as error:
         error.place = str(folder.hosts)
         raise
-    return [
-        {
-            "name": row.name,
-            "addresses": [str(one) for one in row.peer.addresses],
-            "applications": row.peer.share.applications,
-            "processes": row.peer.share.processes,
-        }
-        for row in rows
-    ]
+    return []
 
 
 def _asked(options: argparse.Namespace) -> dict[str, Any] | None:

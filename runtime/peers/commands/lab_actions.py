@@ -14,7 +14,7 @@ from runtime.peers.configuration.folder import PeerFolder, user_credential, user
 from runtime.peers.configuration.settings import PORT
 from runtime.peers.credentials.authority import Authority
 from runtime.peers.credentials.credential import Credential
-from runtime.peers.errors import PeerError
+from runtime.peers.errors import PeerError, of_file
 from runtime.peers.model import Address, MemberRole, Principal
 from runtime.shown_text import shown_table
 
@@ -85,18 +85,16 @@ def install(credential: Credential, file: Path) -> None:
     there = None
     with suppress(PeerError):
         there = Credential.read(file)
-    told = credential.principal, credential.header.lab
-    if there is not None and (there.principal, there.header.lab) != told:
+    own = credential.principal, credential.header.lab
+    if there is not None and (there.principal, there.header.lab) != own:
         raise PeerError(
             f"there is the credential of {there.principal} in {there.header.lab}, "
-            f"and this one is of {told[0]} in {told[1]}",
+            f"and this one is of {own[0]} in {own[1]}",
             place=str(file),
             cure=_BESIDE[credential.principal.role],
         )
-    try:
+    with of_file("cannot be made", file.parent):
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise PeerError("cannot be made", place=str(file.parent), cause=str(error)) from error
     credential.write(file)
 
 
@@ -106,8 +104,10 @@ def show(options: argparse.Namespace) -> int:
     invited = [(one.principal, one.made, one.until) for one in authority.invited()]
     supernodes = [str(one) for one in authority.supernodes]
     if options.json:
-        told = [dict(zip(("principal", "made", "until"), one, strict=True)) for one in invited]
-        print(json.dumps({"lab": authority.lab, "supernodes": supernodes, "invited": told}))
+        invitations = [
+            dict(zip(("principal", "made", "until"), one, strict=True)) for one in invited
+        ]
+        print(json.dumps({"lab": authority.lab, "supernodes": supernodes, "invited": invitations}))
         return 0
     print(f"lab {authority.lab}, supernodes: {', '.join(supernodes) or 'none'}")
     heads, width = ["invited", "made", "good until"], columns_of(sys.stdout)

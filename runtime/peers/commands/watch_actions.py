@@ -114,9 +114,9 @@ def _run_rows(view: LabView) -> list[tuple[object, ...]]:
 
 
 def _text(view: LabView, width: int) -> str:
-    told = f"{view.lab}, seen by {view.name}: {shown(view.state, LONGEST_CELL)}\n"
-    told += shown_table(_PEERS, _peer_rows(view), width=width)
-    return told + ("\n" + shown_table(_RUNS, _run_rows(view), width=width) if view.runs else "")
+    text = f"{view.lab}, seen by {view.name}: {shown(view.state, LONGEST_CELL)}\n"
+    text += shown_table(_PEERS, _peer_rows(view), width=width)
+    return text + ("\n" + shown_table(_RUNS, _run_rows(view), width=width) if view.runs else "")
 
 
 def _live(watcher: LabWatcher) -> None:
@@ -141,8 +141,8 @@ def _picture(view: LabView, width: int) -> Text:
     from rich.text import Text
 
     heading, _, tables = _text(view, width).partition("\n")
-    told = f"{view.told} of {len(view.peers)} peers tell of their runs"
-    parts = Text(heading, style="bold"), Text(tables, style="not bold"), Text(told, style="dim")
+    answered = f"{view.answered} of {len(view.peers)} peers tell of their runs"
+    parts = Text(heading, style="bold"), Text(tables, style="not bold"), Text(answered, style="dim")
     return Text("\n", no_wrap=True).join(parts)
 
 

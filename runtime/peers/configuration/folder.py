@@ -17,59 +17,33 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from gcm.records import dataclass
-from runtime.peers.errors import PeerError
+from runtime.peers.errors import of_file
 
 
-@dataclass(frozen=True, slots=True)
 class PeerFolder:
     """The folder of one peer."""
 
-    path: Path
-
-    @property
-    def configuration(self) -> Path:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.configuration = path / "peer.toml"
         """The file with the settings."""
-        return self.path / "peer.toml"
-
-    @property
-    def credential(self) -> Path:
-        """The file with the credential."""
-        return self.path / "credential"
-
-    @property
-    def hosts(self) -> Path:
+        self.credential = path / "credential"
+        self.hosts = path / "hosts.json"
         """The file with the hosts that were known last."""
-        return self.path / "hosts.json"
-
-    @property
-    def running(self) -> Path:
+        self.running = path / "running.json"
         """The file that the running process has locked."""
-        return self.path / "running.json"
-
-    @property
-    def log(self) -> Path:
-        """The log."""
-        return self.path / "peer.log"
-
-    @property
-    def cache(self) -> Path:
+        self.log = path / "peer.log"
+        self.cache = path / "cache"
         """Where staged files are."""
-        return self.path / "cache"
-
-    @property
-    def doors(self) -> Path:
+        self.doors = path / "doors"
         """Where the sockets are through which processes get connections at the peer's port."""
-        return self.path / "doors"
 
     def make(self) -> None:
         """Make the folder, for its owner alone; raises PeerError."""
-        try:
+        with of_file("cannot be made", self.path):
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self.path.stat().st_uid == os.getuid():
                 self.path.chmod(0o700)
-        except OSError as error:
-            raise PeerError("cannot be made", place=str(self.path), cause=str(error)) from error
 
     @classmethod
     def of(

@@ -6,13 +6,14 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from gcm.suggestion import did_you_mean
 from runtime.peers.configuration.settings import DEFAULT_PORTS, SETTINGS, Network
-from runtime.peers.errors import PeerError
+from runtime.peers.errors import PeerError, of_file
 from runtime.peers.model import Address, MemberRole, Principal, Share
 
 
@@ -80,14 +81,9 @@ class PeerConfiguration:
 
 def read(file: Path) -> PeerConfiguration:
     """Read a file; one that does not exist has only defaults. Raises PeerError with all faults."""
-    try:
+    written = ""
+    with of_file("the configuration cannot be read", file), suppress(FileNotFoundError):
         written = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        written = ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise PeerError(
-            "the configuration cannot be read", place=str(file), cause=str(error)
-        ) from error
     return read_text(written, str(file))
 
 

@@ -23,7 +23,7 @@ PROTOCOL = 2
 """What both ends have to speak; told in the greeting."""
 
 MOST_BYTES = 32 << 20
-MOST_SAID = 4 << 10
+MOST_TEXT = 4 << 10
 """Characters of each part of a refusal."""
 
 _BYTES = "$bytes"  # {"$bytes": 1} stands for the first part behind the JSON
@@ -64,16 +64,16 @@ def answer_frame(number: int, value: Any) -> Frame:
 
 
 def refusal_frame(number: int, error: GridError) -> Frame:
-    """Return the frame of an error."""
-    reason = error.reason if isinstance(error, Refused) else ""
-    told = {
+    """Return the frame of an error; values that are none are a bad request."""
+    reason = error.reason if isinstance(error, Refused) else Reason.BAD_REQUEST
+    fields = {
         "what": error.what,
         "reason": str(reason),
         "place": error.place,
         "cause": error.cause,
         "cure": error.cure,
     }
-    return _frame(REFUSAL, number, {name: said[:MOST_SAID] for name, said in told.items()})
+    return _frame(REFUSAL, number, {name: one[:MOST_TEXT] for name, one in fields.items()})
 
 
 def heading_of(part: Part) -> tuple[str, str]:
@@ -106,15 +106,9 @@ def opened(frame: Frame) -> Any:
         case (int(kind), {"what": _, "reason": _, "place": _, "cause": _, "cure": _}) if (
             kind == REFUSAL
         ):
-            said = {name: shown_lines(text(one)[:MOST_SAID]) for name, one in value.items()}
-            reason = said["reason"] if said["reason"] in set(Reason) else ""
-            return Refused(
-                said["what"],
-                reason=reason,
-                place=said["place"],
-                cause=said["cause"],
-                cure=said["cure"],
-            )
+            fields = {name: shown_lines(text(one)[:MOST_TEXT]) for name, one in value.items()}
+            reason = fields["reason"] if fields["reason"] in set(Reason) else ""
+            return Refused(**fields | {"reason": reason})
     raise PeerError("a frame came that is neither a call nor an answer")
 
 

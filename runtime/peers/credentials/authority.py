@@ -12,11 +12,12 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from gcm.records import dataclass
 from runtime.peers.credentials.credential import Credential, Header, write_secret
-from runtime.peers.errors import PeerError
+from runtime.peers.errors import PeerError, of_file
 from runtime.peers.model import Address, Principal
 from runtime.transport.certificate import CertificateAuthority
 
@@ -59,10 +60,8 @@ class Authority:
                 f"{lab!r} cannot be the name of a lab", cure="Use letters, digits, '.', '_', '-'"
             )
         issuer = CertificateAuthority.create(lab, now, LIFE_OF_LAB)
-        try:
+        with of_file("cannot be made", folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise PeerError("cannot be made", place=str(folder), cause=str(error)) from error
         if (folder / KEY).exists():
             raise PeerError(
                 "a lab of that name already exists",
@@ -76,26 +75,17 @@ class Authority:
     @classmethod
     def open(cls, folder: Path) -> Authority:
         """Read a lab; raises PeerError."""
-        try:
+        cure = "Make a lab with: gcm-peer lab create NAME"
+        with of_file("the authority of a lab cannot be read", folder / KEY, cure):
             return cls(folder, CertificateAuthority.read((folder / KEY).read_bytes()))
-        except (OSError, ValueError) as error:
-            raise PeerError(
-                "the authority of a lab cannot be read",
-                place=str(folder / KEY),
-                cause=str(error),
-                cure="Make a lab with: gcm-peer lab create NAME",
-            ) from error
 
     @property
     def supernodes(self) -> tuple[Address, ...]:
         """Where supernodes are; raises PeerError."""
         file = self.folder / SUPERNODES
-        try:
+        with of_file("cannot be read", file), suppress(FileNotFoundError):
             return tuple(Address.parse(one) for one in file.read_text("ascii").split())
-        except FileNotFoundError:
-            return ()
-        except (OSError, UnicodeDecodeError) as error:
-            raise PeerError("cannot be read", place=str(file), cause=str(error)) from error
+        return ()
 
     def invite(
         self, principal: Principal, now: datetime.datetime, *, days: int = DAYS
@@ -106,13 +96,9 @@ class Authority:
         header = Header(principal, self.lab, self.supernodes)
         made = Credential(header, own + self._issuer.certificate)
         line = f"{now:%Y-%m-%dT%H:%M:%SZ} {principal} {now + life:%Y-%m-%d}\n"
-        try:
-            with (self.folder / INVITED).open("a", encoding="ascii") as opened:
-                opened.write(line)
-        except OSError as error:
-            raise PeerError(
-                "cannot be written", place=str(self.folder / INVITED), cause=str(error)
-            ) from error
+        file = self.folder / INVITED
+        with of_file("cannot be written", file), file.open("a", encoding="ascii") as opened:
+            opened.write(line)
         return made
 
     def invited(self) -> list[Invited]:

@@ -19,14 +19,15 @@ from __future__ import annotations
 import datetime
 import hashlib
 import os
-import secrets
 import ssl
 import stat
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from gcm.records import dataclass
-from runtime.peers.errors import PeerError
+from runtime.peers.errors import PeerError, of_file
 from runtime.peers.model import Address, MemberRole, Principal
 from runtime.transport.certificate import library
 
@@ -105,15 +106,9 @@ class Credential:
     def read(cls, file: Path, *, role: MemberRole | None = None) -> Credential:
         """Read a file; raises PeerError if it cannot be read, used, or is for another role."""
         place = str(file)
-        try:
+        cure = "The lab's keeper makes one: gcm-peer lab invite NAME --peer (or --user)"
+        with of_file("the credential cannot be read", place, cure):
             mode, written = file.stat().st_mode, file.read_text(encoding="ascii")
-        except (OSError, UnicodeDecodeError) as error:
-            raise PeerError(
-                "the credential cannot be read",
-                place=place,
-                cause=str(error),
-                cure="The lab's keeper makes one: gcm-peer lab invite NAME --peer (or --user)",
-            ) from error
         if mode & _GROUP:
             raise PeerError(
                 "others on this machine can read the credential",
@@ -126,14 +121,14 @@ class Credential:
     def parse(cls, written: str, place: str = "", role: MemberRole | None = None) -> Credential:
         """Read the text of a file; raises PeerError."""
         lines = [line for line in written.splitlines() if line.startswith("# ")]
-        said = dict(line[2:].split(": ", 1) for line in lines if ": " in line)
+        header = dict(line[2:].split(": ", 1) for line in lines if ": " in line)
         if lines[:1] != [TITLE] or written.count(_BEGIN) != 2:  # own, authority's
             raise PeerError(
                 "this is not the credential of a lab",
                 place=place,
                 cure="gcm-peer lab invite writes them",
             )
-        found = cls(_header(said, place), written[written.index("-----") :], place)
+        found = cls(_header(header, place), written[written.index("-----") :], place)
         found._check(role)
         return found
 
@@ -173,23 +168,16 @@ class Credential:
 
 def write_secret(file: Path, text: str, *, may_replace: bool = True) -> None:
     """Write a file that only its owner can read, all or nothing; raises PeerError."""
-    beside = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
-    try:
+    with of_file("cannot be written", file):
         # Others may write into this folder: what they have put there is not written to.
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise PeerError("cannot be written", place=str(file), cause=str(error)) from error
-    try:
-        with open(descriptor, "w", encoding="ascii") as opened:
-            opened.write(text)
-        if may_replace:
-            beside.replace(file)
-        else:
-            os.link(beside, file)
-            beside.unlink()
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise PeerError("cannot be written", place=str(file), cause=str(error)) from error
+        descriptor, beside = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+        try:
+            with open(descriptor, "w", encoding="ascii") as opened:
+                opened.write(text)
+            (os.replace if may_replace else os.link)(beside, file)
+        finally:
+            with suppress(FileNotFoundError):  # it is the file now
+                os.unlink(beside)
 
 
 def certified_by(certificate: bytes) -> tuple[Principal, datetime.datetime]:
@@ -203,10 +191,10 @@ def certified_by(certificate: bytes) -> tuple[Principal, datetime.datetime]:
     return Principal.parse(":".join(names)), shown.not_valid_after_utc
 
 
-def _header(said: Mapping[str, str], place: str) -> Header:
+def _header(fields: Mapping[str, str], place: str) -> Header:
     try:
-        nodes = tuple(Address.parse(one) for one in said.get("supernodes", "").split())
-        return Header(Principal.parse(said.get("principal", "")), said.get("lab", ""), nodes)
+        nodes = tuple(Address.parse(one) for one in fields.get("supernodes", "").split())
+        return Header(Principal.parse(fields.get("principal", "")), fields.get("lab", ""), nodes)
     except PeerError as error:
         error.place = place
         raise

@@ -41,34 +41,34 @@ def boot(folder: PeerFolder) -> Address:
         PeerError: it could not begin; with its own words.
     """
     folder.make()
-    told, tell = os.pipe()
+    reading, writing = os.pipe()
     try:
         with folder.log.open("ab") as log_file:
             process = subprocess.Popen(
-                [sys.executable, "-m", "runtime.peers.daemon", str(folder.path), str(tell)],
+                [sys.executable, "-m", "runtime.peers.daemon", str(folder.path), str(writing)],
                 stdin=subprocess.DEVNULL,
                 stdout=log_file,
                 stderr=log_file,
-                pass_fds=(tell,),
+                pass_fds=(writing,),
                 start_new_session=True,
                 cwd="/",
                 env={**os.environ, **python_path()},
             )
     except OSError as error:
-        os.close(told)
+        os.close(reading)
         raise PeerError(
             "the daemon cannot be started", place=str(folder.path), cause=str(error)
         ) from error
     finally:
-        os.close(tell)
+        os.close(writing)
     try:
-        answer = _answer(told, time.monotonic() + BOOT_TIMEOUT)
+        answer = _answer(reading, time.monotonic() + BOOT_TIMEOUT)
     except BaseException:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         raise
     finally:
-        os.close(told)
+        os.close(reading)
         process.wait()  # the daemon is a child of that one, and of nobody from now on
     if "address" in answer:
         return Address.parse(answer["address"])
@@ -82,14 +82,14 @@ def boot(folder: PeerFolder) -> Address:
     )
 
 
-def _answer(told: int, deadline: float) -> dict[str, str]:
+def _answer(reading: int, deadline: float) -> dict[str, str]:
     """Return what the daemon says about how it has begun; nothing if it ends before."""
     data = b""
     while not data.endswith(b"\n"):
         left = max(0.0, deadline - time.monotonic())
-        if not select.select([told], [], [], left)[0]:
+        if not select.select([reading], [], [], left)[0]:
             raise PeerError(f"the daemon has not started within {BOOT_TIMEOUT:g} s")
-        came = os.read(told, 65536)
+        came = os.read(reading, 65536)
         if not came:
             return {}
         data += came
@@ -153,10 +153,10 @@ def main(arguments: list[str]) -> int:
     """Be a daemon in the background: its folder, and a descriptor to tell how it has begun."""
     if os.fork():
         os._exit(0)
-    folder, tell = PeerFolder.of(arguments[0]), int(arguments[1])
+    folder, writing = PeerFolder.of(arguments[0]), int(arguments[1])
 
     def answer(words: dict[str, str]) -> None:
-        with os.fdopen(tell, "w") as opened:
+        with os.fdopen(writing, "w") as opened:
             opened.write(json.dumps(words) + "\n")
 
     has_begun = False
@@ -166,7 +166,7 @@ def main(arguments: list[str]) -> int:
         has_begun = True
         answer({"address": str(address)})
 
-    os.set_inheritable(tell, False)
+    os.set_inheritable(writing, False)
     try:
         with logging_to(folder.log, read(folder.configuration).text("log_level")):
             serve(folder, began)

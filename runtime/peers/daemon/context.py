@@ -55,11 +55,9 @@ class Placed(Protocol):
 
     def begin(self, context: DaemonContext) -> None:
         """Start the component's own threads."""
-        ...
 
     def end(self) -> None:
         """End it, and wait until that is done."""
-        ...
 
 
 class ReservedPlaces(Protocol):
@@ -67,15 +65,12 @@ class ReservedPlaces(Protocol):
 
     def check(self, caller: str, key: str) -> None:
         """Raise Refused unless a reservation with this key is the caller's."""
-        ...
 
     def confirm(self, caller: str, key: str, application: str) -> Hold:
         """Take a reservation to start something; raises Refused."""
-        ...
 
     def ended(self, key: str) -> None:
         """Free the places: all processes that were started with the key have ended."""
-        ...
 
 
 class Standing(Protocol):
@@ -83,7 +78,6 @@ class Standing(Protocol):
 
     def facts(self) -> dict[str, object]:
         """Return plain data."""
-        ...
 
 
 class Repeated:

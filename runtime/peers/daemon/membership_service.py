@@ -38,7 +38,7 @@ class MembershipService:
         self._supernode: Address | None = None
         self._refresh_at = 0.0
         self._members: int | None = None
-        self._said = "it has not reached a supernode yet"
+        self._state = "it has not reached a supernode yet"
         self._faults: list[str] = []
 
     def begin(self, context: DaemonContext) -> None:
@@ -75,10 +75,7 @@ class MembershipService:
 
     def alive(self, caller: str, row: list[Any]) -> Plain:
         """Take note of another peer, which finds no supernode."""
-        try:
-            found, _ = Row.of(row)
-        except PeerError as error:
-            raise Refused(error.what, reason=Reason.BAD_REQUEST) from error
+        found, _ = Row.of(row)
         if found.name != caller:
             raise Refused(f"{caller} speaks of {found.name}", reason=Reason.BAD_REQUEST)
         with self._lock:
@@ -96,10 +93,7 @@ class MembershipService:
                 f"the way to at most {MOST_MEASURED} peers is measured at once",
                 reason=Reason.BAD_REQUEST,
             )
-        try:
-            members = [Member.of(one) for one in peers]
-        except PeerError as error:
-            raise Refused(error.what, reason=Reason.BAD_REQUEST) from error
+        members = [Member.of(one) for one in peers]
         return dict(
             self._round_trips.to([one for one in members if one.principal != self._context.me])
         )
@@ -124,22 +118,14 @@ class MembershipService:
         asked = {one.principal for one in candidates}
         rows = []
         for one in known:
-            rtt = self._round_trips.of(one.row.name, now)
-            rows.append(
-                {
-                    "name": one.row.name,
-                    "addresses": [str(address) for address in one.row.peer.addresses],
-                    "applications": one.row.peer.share.applications,
-                    "processes": one.row.peer.share.processes,
-                    "milliseconds": None if rtt is None else round(1000 * rtt, 3),
-                    "silent": one.row.peer.role is MemberRole.PEER
-                    and one.row.peer.principal not in asked,
-                }
-            )
+            peer, rtt = one.row.peer, self._round_trips.of(one.row.name, now)
+            is_silent = peer.role is MemberRole.PEER and peer.principal not in asked
+            milliseconds = None if rtt is None else round(1000 * rtt, 3)
+            rows.append({**peer.facts, "milliseconds": milliseconds, "silent": is_silent})
         return {
             "addresses": [str(one) for one in self._own.peer.addresses],
             "supernode": str(self._supernode or ""),
-            "state": self._said,
+            "state": self._state,
             "faults": self._faults,
             "hosts": rows,
         }
@@ -168,7 +154,7 @@ class MembershipService:
         if self._supernode is not None or self._faults != faults:
             log.warning("no supernode answers:\n%s", "\n".join(faults) or "none is known")
         self._supernode, self._faults = None, faults
-        self._said = "no supernode answers; it works with the hosts that it knows"
+        self._state = "no supernode answers; it works with the hosts that it knows"
 
     def _supernodes(self) -> Sequence[Address]:
         """Return where supernodes may be: the last one first, the others in any order."""
@@ -196,7 +182,7 @@ class MembershipService:
                 faults.append(fault)
             self._save()
             membership.alive(me, self._own.beat().plain())
-        self._said = (
+        self._state = (
             "nobody can reach it where it says it is" if faults else "its supernode knows it"
         )
         if faults and faults != self._faults:
@@ -210,10 +196,10 @@ class MembershipService:
         """Fetch hosts; a lab that is larger than the list is not followed in all its changes."""
         found = self._context.configuration
         most = found.number("known_hosts")
-        told = membership.hosts(me, most)
-        rows = [Row.of(one)[0] for one in told.get("rows", ())]
+        answer = membership.hosts(me, most)
+        rows = [Row.of(one)[0] for one in answer.get("rows", ())]
         with self._lock:
-            self._hosts.learn(rows, is_complete=bool(told.get("complete")))
+            self._hosts.learn(rows, is_complete=bool(answer.get("complete")))
         self._members = len(rows) if len(rows) < most else None
         self._refresh_at = clock() + found.seconds("refresh_every")
         self._save()
@@ -243,8 +229,8 @@ class MembershipService:
     def _gossip(self, connection: MemberConnection) -> list[Row]:
         membership, me = connection.stub(LabMembership), self._context.dialler.me
         membership.alive(me, self._own.beat().plain())
-        told = membership.hosts(me, self._context.configuration.number("known_hosts"))
-        return [Row.of(one)[0] for one in told.get("rows", ())]
+        answer = membership.hosts(me, self._context.configuration.number("known_hosts"))
+        return [Row.of(one)[0] for one in answer.get("rows", ())]
 
     # --- the file -------------------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ class OwnersWork:
         self._reduced = configuration.owner_share
         self._load = configuration.seconds("owner_load")
         self._idle = configuration.seconds("owner_idle")
-        self.said = ""
+        self.reason = ""
         """Why the share is smaller now."""
 
     def share(self) -> Share:
@@ -66,7 +66,9 @@ class OwnersWork:
             max(0.0, os.getloadavg()[0] - running_below(os.getpid())) if self._load else 0.0,
             idle_seconds(self._now(), self._terminals) if self._idle else 0.0,
         )
-        share, self.said = share_for(self._lent, self._reduced, (self._load, self._idle), measured)
+        share, self.reason = share_for(
+            self._lent, self._reduced, (self._load, self._idle), measured
+        )
         return share
 
 

@@ -100,10 +100,7 @@ class ReservationService:
             raise Refused(distrust[1], reason=distrust[0])
         if len(peers) > MOST_REACHED:
             raise Refused(f"{len(peers)} peers are too many", reason=Reason.BAD_REQUEST)
-        try:
-            members = [Member.of(one) for one in peers]
-        except PeerError as error:
-            raise Refused(error.what, reason=Reason.BAD_REQUEST) from error
+        members = [Member.of(one) for one in peers]
         with ThreadPoolExecutor(min(REACHED_AT_ONCE, len(members)) or 1, "peer reach") as threads:
             return list(threads.map(self._why_not, members))
 
@@ -158,7 +155,7 @@ class ReservationService:
             "applications": share.applications,
             "processes": share.processes,
             "runs": runs,
-            "owner": self._owner.said,
+            "owner": self._owner.reason,
         }
 
     # --- the thread -----------------------------------------------------------------------------
@@ -169,7 +166,7 @@ class ReservationService:
         now = clock()
         with self._lock:
             if share != self._admission.rules.share:
-                log.info("the share is %d x %d now: %s", *share.plain(), self._owner.said)
+                log.info("the share is %d x %d now: %s", *share.plain(), self._owner.reason)
                 self._admission.rules = replace(self._rules, share=share)
             expired = self._admission.advance(now)
             due = self._admission.next_time - now

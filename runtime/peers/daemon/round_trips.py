@@ -62,8 +62,8 @@ class RoundTrips:
             for _, connection in reached:
                 opened.enter_context(connection)
             list(threads.map(self._try_to_measure, reached))
-        told = {str(one.principal): self.of(str(one.principal), clock()) for one in peers}
-        return {name: rtt for name, rtt in told.items() if rtt is not None}
+        rtts = {str(one.principal): self.of(str(one.principal), clock()) for one in peers}
+        return {name: rtt for name, rtt in rtts.items() if rtt is not None}
 
     def _reached(self, peer: Member) -> tuple[Member, MemberConnection] | None:
         try:

@@ -8,11 +8,12 @@ import os
 import select
 import signal
 import time
+from contextlib import suppress
 from typing import IO
 
 from gcm.records import dataclass
 from runtime.peers.configuration.folder import PeerFolder
-from runtime.peers.errors import PeerError
+from runtime.peers.errors import PeerError, of_file
 from runtime.peers.model import Address
 
 HALT_TIMEOUT = 30.0
@@ -57,18 +58,18 @@ class RunningDaemon:
 
 def find_running(folder: PeerFolder) -> RunningDaemon | None:
     """Return the daemon that runs in a folder, if one does; raises PeerError."""
+    written = b""
+    with (
+        of_file("cannot be read", folder.running),
+        suppress(FileNotFoundError),
+        folder.running.open("rb") as opened,
+    ):
+        if _locked(opened, fcntl.LOCK_SH, 0.0):
+            return None
+        written = opened.read()
     try:
-        with folder.running.open("rb") as opened:
-            if _locked(opened, fcntl.LOCK_SH, 0.0):
-                return None
-            written = opened.read()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise PeerError("cannot be read", place=str(folder.running), cause=str(error)) from error
-    try:
-        told = json.loads(written)
-        return RunningDaemon(folder, int(told["pid"]), Address.parse(told["address"]))
+        record = json.loads(written)
+        return RunningDaemon(folder, int(record["pid"]), Address.parse(record["address"]))
     except (ValueError, KeyError, TypeError, PeerError):
         return None  # it has just begun, and has not written yet
 
@@ -79,13 +80,9 @@ class RunningFile:
     def __init__(self, folder: PeerFolder) -> None:
         folder.make()
         self._folder = folder
-        try:
+        with of_file("cannot be made", folder.running):
             # Never replaced: the lock is that of the file which all others open, too.
             descriptor = os.open(folder.running, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise PeerError(
-                "cannot be made", place=str(folder.running), cause=str(error)
-            ) from error
         self._opened = os.fdopen(descriptor, "r+b")
         if not _locked(self._opened, fcntl.LOCK_EX, LOCK_TIMEOUT):
             self._opened.close()
@@ -99,9 +96,9 @@ class RunningFile:
 
     def write(self, address: Address) -> None:
         """Tell where the daemon is."""
-        told = {"pid": os.getpid(), "address": str(address)}
+        record = {"pid": os.getpid(), "address": str(address)}
         self._opened.seek(0)
-        self._opened.write(json.dumps(told).encode())
+        self._opened.write(json.dumps(record).encode())
         self._opened.flush()
 
     def close(self) -> None:

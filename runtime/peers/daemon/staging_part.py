@@ -9,7 +9,7 @@ from typing import Annotated
 from gcm import provides, requires
 from runtime.peers.contracts import Staging
 from runtime.peers.daemon.context import DaemonContext, ReservedPlaces
-from runtime.peers.errors import PeerError
+from runtime.peers.errors import of_file
 from runtime.peers.model import Address, MemberRole, Principal
 from runtime.peers.staging.cache import ContentCache
 from runtime.peers.staging.fetching import ContentSource
@@ -34,10 +34,8 @@ class StagingPart(StagingService):
         """Open the cache; raises PeerError."""
         self._context = context
         folder, most = context.folder.cache, context.configuration.number("cache_size")
-        try:
+        with of_file("cannot be used", folder):
             cache = ContentCache(folder, most)
-        except OSError as error:
-            raise PeerError("cannot be used", place=str(folder), cause=str(error)) from error
         super().__init__(
             cache, self.places.check, self._open_peer, context.ending,
             open_web=_open_web if context.configuration.is_on("web") else None,

@@ -16,7 +16,7 @@ from runtime.peers.daemon.finding import addresses_of, own_addresses
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.latency import near_and_others, network_of
 from runtime.peers.membership import AT_ONCE, MemberState, MemberTable, OwnRow, Row
-from runtime.peers.model import Address, Member, MemberRole, PeerName, Principal, Reason, Share
+from runtime.peers.model import Address, Member, MemberRole, PeerName, Reason, Share
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ class SupernodeService:
             self._advance(now)
             return {
                 "hosts": [
-                    {**_shown(row.peer), "seconds": round(self._table.age(row.name, now), 1)}
+                    {**row.peer.facts, "seconds": round(self._table.age(row.name, now), 1)}
                     for row in self._table.living
                 ],
                 "supernodes": sorted({*self._partners.values()} - {str(self._context.me)}),
@@ -245,20 +245,8 @@ def _network(peer: Member) -> str:
 
 
 def _row_of(caller: str, plain: list[Any]) -> Row:
-    """Return the row that a member tells of itself; raises Refused."""
-    try:
-        row, _ = Row.of(plain)
-    except PeerError as error:
-        raise Refused(error.what, reason=Reason.BAD_REQUEST) from error
+    """Return the row that a member tells of itself; raises PeerError."""
+    row, _ = Row.of(plain)
     if row.name != caller or not row.is_alive:
         raise Refused(f"{caller} speaks of {row.name}", reason=Reason.BAD_REQUEST)
     return row
-
-
-def _shown(peer: Member) -> dict[str, object]:
-    return {
-        "name": str(Principal(peer.role, peer.name)),
-        "addresses": [str(one) for one in peer.addresses],
-        "applications": peer.share.applications,
-        "processes": peer.share.processes,
-    }

@@ -49,8 +49,8 @@ class HostList:
 
     def learn(self, rows: Iterable[Row], *, is_complete: bool) -> None:
         """Take what a supernode knows; where that is complete, others are no longer there."""
-        told = {row.name: row for row in rows if row.name != self._me and row.is_alive}
-        for name, row in told.items():
+        alive = {row.name: row for row in rows if row.name != self._me and row.is_alive}
+        for name, row in alive.items():
             known = self._known.pop(name, None)
             if known is None or row.incarnation > known.row.incarnation:
                 known = Known(row)
@@ -58,7 +58,7 @@ class HostList:
                 # Others hear it, and it did not answer here: that is not forgiven at once.
                 known.row = row
             self._known[name] = known
-        for name in [name for name in self._known if name not in told]:
+        for name in [name for name in self._known if name not in alive]:
             if is_complete or len(self._known) > self._most:
                 del self._known[name]
 
@@ -113,8 +113,8 @@ class HostList:
 def text_of(hosts: HostList, own_incarnation: int) -> str:
     """Return the text of the file that keeps the list, and the number of the member's own lives."""
     rows = [known.row.plain() for known in hosts.all]
-    told = {"format": FORMAT, "incarnation": own_incarnation, "rows": rows}
-    return json.dumps(told, indent=0, separators=(",", ":")) + "\n"
+    document = {"format": FORMAT, "incarnation": own_incarnation, "rows": rows}
+    return json.dumps(document, indent=0, separators=(",", ":")) + "\n"
 
 
 def read_text(text: str) -> tuple[list[Row], int]:
@@ -124,9 +124,9 @@ def read_text(text: str) -> tuple[list[Row], int]:
         PeerError: it is damaged. Rows that are damaged alone are left out.
     """
     try:
-        told: Any = json.loads(text)
-        incarnation, plain = told["incarnation"], told["rows"]
-        if told["format"] != FORMAT or not isinstance(incarnation, int) or incarnation < 0:
+        document: Any = json.loads(text)
+        incarnation, plain = document["incarnation"], document["rows"]
+        if document["format"] != FORMAT or not isinstance(incarnation, int) or incarnation < 0:
             raise ValueError("it is of another version")
         if not isinstance(plain, list):
             raise TypeError("it has no rows")

@@ -58,7 +58,7 @@ class MemberTable:
         self._entries: dict[str, Entry] = {}  # the last changed one last
         self._serials = itertools.count(1)
         self._serial = 0
-        self._told: dict[str, int] = {}
+        self._taken_by: dict[str, int] = {}
         self._taken: dict[str, tuple[str, int]] = {}
 
     # --- rows -----------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ class MemberTable:
 
     def news(self, partner: str, now: float) -> dict[str, Any]:
         """Return what a partner has not taken yet, and what was taken of its own table."""
-        begin = self._told.get(partner, 0)
+        begin = self._taken_by.get(partner, 0)
         entries = list(itertools.islice(self._since(begin), AT_ONCE))
         return {
             "table": self.identity,
@@ -137,7 +137,7 @@ class MemberTable:
                 rows = [Row.of(one) for one in plain]
                 # A partner that began anew has taken nothing, and a serial of ours is never larger.
                 is_ours = text(taken_of) == self.identity and 0 <= taken <= self._serial
-                self._told[partner] = taken if is_ours else 0
+                self._taken_by[partner] = taken if is_ours else 0
             case _:
                 raise PeerError(f"{news!r:.200} is not news of a table")
         for row, age in rows:

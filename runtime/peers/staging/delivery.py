@@ -8,16 +8,16 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from dataclasses import field
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 from gcm.records import dataclass
-from runtime.peers.contracts import Plain, Staging
+from runtime.peers.contracts import Staging
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.model import Reason
-from runtime.peers.staging.broadcast import Broadcast, Effect, Fetch, Push, Shape
+from runtime.peers.staging.broadcast import Broadcast, Effect, Fetch, Shape
 from runtime.peers.staging.fetching import PIECE
 
 _log = logging.getLogger(__name__)
@@ -81,29 +81,22 @@ def deliver(
     `arrived` is told who has it. Returns once each peer has it or is lost; interrupted, it ends
     what goes on.
     """
-    by_name = {one.name: one for one in receivers}
+    delivery, by_name = _Delivery(content, caller), {one.name: one for one in receivers}
     events: SimpleQueue[Callable[[], list[Effect]]] = SimpleQueue()
-    holders, lost = _holders(content, receivers, caller)
+    holders, lost = delivery.holders(receivers)
     sites = {one.name: one.site for one in receivers}
     suited = shape.suited(content.size // PIECE, len(receivers))
-    broadcast, ending = Broadcast(sites, suited, holders), threading.Event()
+    broadcast = Broadcast(sites, suited, holders)
     for name in holders:
         arrived(name)
 
     def do(effect: Effect) -> None:
-        receiver = by_name[effect.peer]
         try:
-            if isinstance(effect, Push):
-                if not _is_fetched_from_web(content, receiver, caller, ending.is_set):
-                    push(content, receiver, caller, ending.is_set)
-            else:
-                sources = [by_name[one].source for one in effect.sources]
-                sources += [content.url] if content.url else []
-                _let_fetch(content, receiver, sources, caller, ending.is_set)
+            delivery.do(effect, by_name)
         except Exception as fault:  # whatever is wrong with an answer, nobody waits for ever
             is_known = isinstance(fault, PeerError | OSError)
             words = str(fault) if is_known else f"{type(fault).__name__}: {fault}"
-            if isinstance(effect, Fetch) and _is_starved(fault):
+            if isinstance(effect, Fetch) and isinstance(fault, Refused) and not _is_final(fault):
                 events.put(lambda: broadcast.starved(effect.peer))
             else:
                 events.put(lambda: broadcast.lost(effect.peer, words))
@@ -111,7 +104,7 @@ def deliver(
             events.put(lambda: broadcast.arrived(effect.peer))
             arrived(effect.peer)
 
-    with _threads(receivers, ending) as threads:
+    with _threads(receivers, delivery.ending) as threads:
         found = [one for name, why in lost.items() for one in broadcast.lost(name, why)]
         found += broadcast.begin()
         while True:
@@ -122,9 +115,8 @@ def deliver(
             found = events.get()()
 
 
-def _is_starved(fault: Exception) -> bool:
-    """Tell whether a peer only lacks sources."""
-    return isinstance(fault, Refused) and fault.reason not in _FINAL
+def _is_final(fault: Exception) -> bool:
+    return isinstance(fault, Refused) and fault.reason in _FINAL
 
 
 @contextmanager
@@ -143,94 +135,85 @@ def _threads(
             raise
 
 
-def _is_fetched_from_web(
-    content: StagedContent, receiver: Receiver, caller: str, is_ending: Callable[[], bool]
-) -> bool:
-    """Let a peer fetch from the web server, if one has it; tell whether it could.
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    """A content on its way to peers, for a caller. All methods raise PeerError or OSError."""
 
-    A peer that has gone meanwhile is found out when it is sent the content.
-    """
-    if not content.url:
-        return False
-    try:
-        _let_fetch(content, receiver, [content.url], caller, is_ending)
-    except PeerError as fault:
-        if is_ending() or (isinstance(fault, Refused) and fault.reason in _FINAL):
-            raise
-        _log.warning("%s: %s\n%s", receiver.name, fault.what, fault.cause)
-        return False
-    return True
+    content: StagedContent
+    caller: str
+    ending: threading.Event = field(default_factory=threading.Event)
+    """Once it is set, nothing more is sent or fetched."""
 
+    def do(self, effect: Effect, by_name: Mapping[str, Receiver]) -> None:
+        """Bring the content to a peer, from here or from others."""
+        receiver, web = by_name[effect.peer], [self.content.url] if self.content.url else []
+        if isinstance(effect, Fetch):
+            sources = [by_name[one].source for one in effect.sources]
+            self._let_fetch(receiver, [*sources, *web])
+        elif not (web and self._is_fetched(receiver, web)):
+            self._push(receiver)
 
-def _let_fetch(
-    content: StagedContent,
-    receiver: Receiver,
-    sources: list[str],
-    caller: str,
-    is_ending: Callable[[], bool],
-) -> None:
-    with receiver.open() as service:
-        told = partial(service.fetch, caller, receiver.key, content.plain(), sources)
-        _pull(receiver.name, content.size, told, is_ending)
+    def holders(self, receivers: Sequence[Receiver]) -> tuple[list[str], dict[str, str]]:
+        """Return who has the content already, and who does not answer."""
+        holders, lost = [], {}
+        with ThreadPoolExecutor(len(receivers) or 1, "staging") as threads:
+            asked = {one.name: threads.submit(self._held, one) for one in receivers}
+        for name, answer in asked.items():
+            try:
+                if answer.result() == [self.content.size]:
+                    holders.append(name)
+            except (PeerError, OSError) as fault:
+                lost[name] = str(fault)
+        return holders, lost
 
+    def _held(self, receiver: Receiver) -> list[int]:
+        with receiver.open() as service:
+            return service.held(self.caller, [self.content.digest])
 
-def _pull(peer: str, size: int, fetch: Callable[[], Plain], is_ending: Callable[[], bool]) -> None:
-    """Let a peer fetch a content of so many bytes, a portion with each call; raises PeerError."""
-    before = -1
-    while before < size:
-        _go_on(is_ending)
-        match fetch():
-            case {"bytes": int(there)} if there > before:
-                before = there
-            case _:
-                raise PeerError(f"{peer} fetches, and does not get more")
+    def _is_fetched(self, receiver: Receiver, web: list[str]) -> bool:
+        """Let a peer fetch from the web server; tell whether it could.
 
-
-def _go_on(is_ending: Callable[[], bool]) -> None:
-    if is_ending():
-        raise PeerError("the delivery has been ended")
-
-
-def push(
-    content: StagedContent,
-    receiver: Receiver,
-    caller: str,
-    is_ending: Callable[[], bool] = lambda: False,
-) -> None:
-    """Send a content to one peer, from where it is there; raises PeerError."""
-    offset = 0
-    with receiver.open() as service, content.path.open("rb") as file:
-        while True:
-            _go_on(is_ending)
-            file.seek(offset)
-            data = file.read(PIECE)
-            there = service.put(caller, receiver.key, content.plain(), offset, data)
-            if there == content.size:
-                return
-            if not data and there == offset:
-                raise PeerError(
-                    f"{content.path} has become shorter while it was sent to {receiver.name}",
-                    cure="Start again",
-                )
-            offset = there
-
-
-def _holders(
-    content: StagedContent, receivers: Sequence[Receiver], caller: str
-) -> tuple[list[str], dict[str, str]]:
-    """Return who has the content already, and who does not answer."""
-    holders, lost = [], {}
-    with ThreadPoolExecutor(len(receivers) or 1, "staging") as threads:
-        asked = {one.name: threads.submit(_held, one, caller, content.digest) for one in receivers}
-    for name, answer in asked.items():
+        A peer that has gone meanwhile is found out when it is sent the content.
+        """
         try:
-            if answer.result() == [content.size]:
-                holders.append(name)
-        except (PeerError, OSError) as fault:
-            lost[name] = str(fault)
-    return holders, lost
+            self._let_fetch(receiver, web)
+        except PeerError as fault:
+            if self.ending.is_set() or _is_final(fault):
+                raise
+            _log.warning("%s: %s\n%s", receiver.name, fault.what, fault.cause)
+            return False
+        return True
 
+    def _let_fetch(self, receiver: Receiver, sources: list[str]) -> None:
+        """Let a peer fetch the content, a portion with each call."""
+        before = -1
+        with receiver.open() as service:
+            while before < self.content.size:
+                self._go_on()
+                match service.fetch(self.caller, receiver.key, self.content.plain(), sources):
+                    case {"bytes": int(there)} if there > before:
+                        before = there
+                    case _:
+                        raise PeerError(f"{receiver.name} fetches, and does not get more")
 
-def _held(receiver: Receiver, caller: str, digest: str) -> list[int]:
-    with receiver.open() as service:
-        return service.held(caller, [digest])
+    def _push(self, receiver: Receiver) -> None:
+        """Send the content to one peer, from where it is there."""
+        content, offset = self.content, 0
+        with receiver.open() as service, content.path.open("rb") as file:
+            while True:
+                self._go_on()
+                file.seek(offset)
+                data = file.read(PIECE)
+                there = service.put(self.caller, receiver.key, content.plain(), offset, data)
+                if there == content.size:
+                    return
+                if not data and there == offset:
+                    raise PeerError(
+                        f"{content.path} has become shorter while it was sent to {receiver.name}",
+                        cure="Start again",
+                    )
+                offset = there
+
+    def _go_on(self) -> None:
+        if self.ending.is_set():
+            raise PeerError("the delivery has been ended")

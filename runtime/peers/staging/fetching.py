@@ -21,7 +21,6 @@ class ContentSource(Protocol):
 
     def read(self, offset: int, most: int) -> bytes:
         """Return a piece, b"" behind what there is; raises PeerError or OSError."""
-        ...
 
 
 OpenSource = Callable[[str], AbstractContextManager[ContentSource]]

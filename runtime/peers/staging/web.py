@@ -220,13 +220,13 @@ class WebSource:
 
     def _end_of_the_rest(self, response: HTTPResponse, end: int | None) -> int | None:
         """Return where a file ends of which this is the rest; raises PeerError if it is not."""
-        told = response.headers.get("Content-Range", "")
-        found = _RANGE.fullmatch(told)
+        content_range = response.headers.get("Content-Range", "")
+        found = _RANGE.fullmatch(content_range)
         if response.status != 206 or found is None or int(found["first"]) != self._offset:
             raise CannotGoOn(
                 f"the web server cannot go on behind {self._offset} bytes, or has another file now",
                 place=self._url,
-                cause=f"It answers {response.status} {response.reason} {told}".rstrip(),
+                cause=f"It answers {response.status} {response.reason} {content_range}".rstrip(),
                 cure="Start the run again",
             )
         end = end if found["total"] == "*" else int(found["total"])
@@ -245,15 +245,15 @@ class WebSource:
             yield
         except HTTPError as fault:
             fault.close()
-            said = f"the web server answers {fault.code} {fault.reason}"
-            raise PeerError(said, place=self._url) from None
+            what = f"the web server answers {fault.code} {fault.reason}"
+            raise PeerError(what, place=self._url) from None
         except TimeoutError:
-            said = f"the web server has said nothing for {self._silence:g} s"
-            raise PeerError(said, place=self._url) from None
+            what = f"the web server has said nothing for {self._silence:g} s"
+            raise PeerError(what, place=self._url) from None
         except (OSError, HTTPException, ValueError) as fault:
             why = fault.reason if isinstance(fault, URLError) else fault
-            said = "the web server cannot be reached, or does not answer as one"
-            raise PeerError(said, place=self._url, cause=str(why)) from None
+            what = "the web server cannot be reached, or does not answer as one"
+            raise PeerError(what, place=self._url, cause=str(why)) from None
 
 
 def _hang_up(late: Future[_TimedResponse]) -> None:

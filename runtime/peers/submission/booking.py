@@ -44,7 +44,7 @@ MOST_NAME = 60
 RELEASE_TIMEOUT = 3.0
 FOREVER = float("inf")
 
-Told = Callable[[str], None]
+Report = Callable[[str], None]
 _Outcome = Booked | BookingFailed | Shortfall | PeerError
 
 
@@ -59,7 +59,7 @@ class Booking:
     >>> with Booking(lab, Demand(8, 2), strategy) as booking:        # doctest: +SKIP
     ...     hosts = booking.book(lab.offers(lab.find_hosts(100)))
 
-    Leaving the block gives back all that was not launched. `told` hears what happens, for people.
+    Leaving the block gives back all that was not launched. `report` hears what happens, for people.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Booking:
         demand: Demand,
         strategy: Strategy,
         settings: ReservationSettings | None = None,
-        told: Told = lambda _: None,
+        report: Report = lambda _: None,
         *,
         program: str = "",
     ) -> None:
@@ -78,7 +78,7 @@ class Booking:
         self.keys: dict[str, Key] = {}
         """The key at each booked peer. A secret: whoever has it may launch there, once."""
         self._demand = demand
-        self._told = told
+        self._report = report
         self._client = ReservationClient(
             demand,
             strategy,
@@ -224,7 +224,7 @@ class Booking:
             case NeedHosts():
                 self._calls.submit(self._find, effect.hosts)
             case HostSilent(peer):
-                self._told(f"{peer} does not answer")
+                self._report(f"{peer} does not answer")
                 self.lab.forget(peer)
             case Booked() | BookingFailed() | Shortfall():
                 self._outcomes.put(effect)
@@ -256,7 +256,7 @@ class Booking:
             self._post(lambda now: self._client.unreachable(key, why, now))
             return
         detail = f"{answer.processes} places" if answer.is_granted else f"no: {answer.detail}"
-        self._told(f"{peer}: {detail}")
+        self._report(f"{peer}: {detail}")
         self._post(lambda now: self._client.answered(key, answer, now))
 
     def _renew(self, wanted: RenewPlaces) -> None:

@@ -84,9 +84,9 @@ class Lab:
             except PeerError as fault:
                 faults.append(fault)
                 continue
-            told = {row.name for row in rows}
+            alive = {row.name for row in rows}
             if not is_complete:  # those of last time may be there too
-                rest = [row for row in known if row.name not in told]
+                rest = [row for row in known if row.name not in alive]
                 self._remembered = {str(row.peer.name) for row in rest}
                 rows += rest
             hosts.learn(rows, is_complete=False)
@@ -154,13 +154,13 @@ class Lab:
         """Learn how far a peer is from others; of one that does not tell, nothing is learnt."""
         wanted = {str(self.peers[one].principal): one for one in others}
         try:
-            told: Any = self.service(peer, LabMembership, SITES_TIMEOUT).round_trips(
+            answer: Any = self.service(peer, LabMembership, SITES_TIMEOUT).round_trips(
                 self.me, [self.peers[one].plain() for one in others]
             )
         except PeerError:
             return
-        for who, name in wanted.items() if isinstance(told, dict) else ():
-            match told.get(who):
+        for who, name in wanted.items() if isinstance(answer, dict) else ():
+            match answer.get(who):
                 case int() | float() as rtt if rtt >= 0:
                     self._distances.learn(peer, name, float(rtt))
 

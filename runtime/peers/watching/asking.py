@@ -39,18 +39,18 @@ class LabWatcher:
         if self.user is None or not asked:
             return view_of(own, ())
         with ThreadPoolExecutor(min(AT_ONCE, len(asked)), "status") as threads:
-            told = list(threads.map(self._other, asked))
-        return view_of(own, [one for one in told if one is not None])
+            statuses = list(threads.map(self._other, asked))
+        return view_of(own, [one for one in statuses if one is not None])
 
     def _other(self, host: Mapping[str, Any]) -> dict[str, Any] | None:
         assert self.user is not None
         expected = Principal.parse(str(host["name"]))
         for written in host["addresses"]:
             try:
-                told = _status(self.user, Address.parse(str(written)), expected)
+                status = _status(self.user, Address.parse(str(written)), expected)
             except PeerError:
                 continue  # it is shown without its runs
-            return told if is_status_of(str(expected), told) else None
+            return status if is_status_of(str(expected), status) else None
         return None
 
 

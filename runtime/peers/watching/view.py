@@ -45,14 +45,14 @@ class RunLine:
 
 @dataclass(frozen=True, slots=True)
 class LabView:
-    """A lab as one of its peers sees it; `told` is how many peers have told of their runs."""
+    """A lab as one of its peers sees it; `answered` is how many peers tell of their runs."""
 
     name: str
     lab: str
     state: str
     peers: tuple[PeerLine, ...]
     runs: tuple[RunLine, ...]
-    told: int
+    answered: int
 
     @property
     def document(self) -> dict[str, object]:
@@ -134,21 +134,21 @@ def ranks_text(ranks: Iterable[Sequence[int]], *, has_replicas: bool = False) ->
     return ", ".join(f"{rank}.{replica}" if has_replicas else f"{rank}" for rank, replica in some)
 
 
-def is_status_of(name: str, told: Any) -> bool:
+def is_status_of(name: str, status: Any) -> bool:
     """Tell whether what a peer has said of itself can be shown, whatever it is.
 
     >>> is_status_of("peer:a", {"name": "peer:b", "reservation": {"runs": []}})
     False
     """
-    match told:
+    match status:
         case {"name": str(found), "reservation": {"runs": [*runs]}, "launch": {"ranks": {**ranks}}}:
             are_good = all(map(_is_run, runs)) and all(map(are_ranks, ranks.values()))
             return found == name and are_good
     return False
 
 
-def _is_run(told: Any) -> bool:
-    match told:
+def _is_run(run: Any) -> bool:
+    match run:
         case {"user": str(), "application": str(), "phase": str(), "processes": int()}:
             return True
     return False

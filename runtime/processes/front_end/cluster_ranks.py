@@ -160,5 +160,5 @@ class RankHosts:
         if not self._spares:
             return f"its host {own} is lost, and its cluster has no spare host"
         states = ("lost" if one in self._lost else "full" for one in self._spares)
-        told = ", ".join(f"{one} is {how}" for one, how in zip(self._spares, states, strict=True))
-        return f"its host {own} is lost, and no spare host is left: {told}"
+        spares = ", ".join(f"{one} is {how}" for one, how in zip(self._spares, states, strict=True))
+        return f"its host {own} is lost, and no spare host is left: {spares}"

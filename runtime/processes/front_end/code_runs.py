@@ -111,6 +111,7 @@ class CodeRuns:
             ranks.shut()
             self._past.append(ranks.traffic)
             self._ended.append(ranks)
+            self._lost = []
             self._advance(CodeEvent.RESTARTED)
             fresh = self.present = self._new(incarnation)
             # Deferred: the listener of the run before has to be closed first.
@@ -136,7 +137,7 @@ class CodeRuns:
         before, self._stage = self._stage, change(TRANSITIONS, self._stage, event, "the code here")
         is_new = self._stage is CodeStage.RELEASED and before is not self._stage
         if is_new and self.present is not None:
-            self.present.go(encoded(self.whereabouts.everybody))
+            self.present.go(encoded(self.whereabouts.everybody), self._lost)
 
     def replaced(self, reports: list[Facts]) -> None:
         """Let the ranks know which others have taken the place of lost ones, and admit own ones."""

@@ -69,23 +69,18 @@ class FrontEndState(Protocol):
 
     def gathered(self, part: str) -> None:
         """Take note that all members of a part of the machine have told who they are."""
-        ...
 
     def reports(self) -> list[Facts]:
         """Return what is known of the ranks of the cluster."""
-        ...
 
     def seen(self, table: bytes) -> None:
         """Take a view."""
-        ...
 
     def present_ranks(self) -> Ranks:
         """Return the present run of the ranks."""
-        ...
 
     def connections(self, rank: str) -> Connections:
         """Return how a rank, or with nothing all of them, found others."""
-        ...
 
 
 def _passing_on(*contracts: type) -> Callable[[type[C]], type[C]]:
@@ -153,19 +148,21 @@ class Components:
     def __init__(
         self,
         host: Host,
-        told: Configuration,
+        configuration: Configuration,
         front_end: FrontEndState,
         heartbeats: HeartbeatLoop | None,
     ) -> None:
         self._host = host
-        self._told = told
+        self._configuration = configuration
         self._front_end = front_end
-        passed_on = partial(self._passed_on, told.cluster)
-        self._own = ClusterClustering(told.cluster, passed_on, front_end, host.reactor, heartbeats)
-        self._contents: dict[str, Clustering] = {told.cluster: self._own}
+        passed_on = partial(self._passed_on, configuration.cluster)
+        self._own = ClusterClustering(
+            configuration.cluster, passed_on, front_end, host.reactor, heartbeats
+        )
+        self._contents: dict[str, Clustering] = {configuration.cluster: self._own}
         self._here: dict[str, Component] = {}
         self._joined: dict[str, Channel] = {}
-        for identifier in hosted_identifiers(told.cluster, told.levels):
+        for identifier in hosted_identifiers(configuration.cluster, configuration.levels):
             content = self._contents.setdefault(
                 identifier, MonitoredClustering(identifier, partial(self._passed_on, identifier))
             )
@@ -178,12 +175,12 @@ class Components:
             component.start()
         self.from_ranks = DispatchTable()
         for contract in FROM_RANKS:
-            stub: Any = self._here[told.cluster].server(CONTRACTS[contract]).stub
+            stub: Any = self._here[configuration.cluster].server(CONTRACTS[contract]).stub
             self.from_ranks.serve(contract, stub)
 
     def expect(self, part: str, members: list[str]) -> None:
         """Let a component wait for its members; a site or the grid is bound to them by then."""
-        if part != self._told.cluster:
+        if part != self._configuration.cluster:
             down = self._here[part].client(DOWN)
             for member in members:
                 end = self._end(clustering_path(member), VIEWS, TYPE)
@@ -226,7 +223,7 @@ class Components:
         return down.reference
 
     def _down(self, name: str) -> ClientInterface:
-        return self._here[self._told.cluster].client(f"{name}-down")
+        return self._here[self._configuration.cluster].client(f"{name}-down")
 
     def _leave(self, rank: str, path: str, channel: Channel) -> None:
         if self._joined.get(path) is not channel:
@@ -238,7 +235,7 @@ class Components:
 
     def _passed_on(self, identifier: str, found: list[Facts]) -> list[Facts]:
         self._front_end.gathered(identifier)
-        return self._front_end.reports() if identifier == self._told.cluster else found
+        return self._front_end.reports() if identifier == self._configuration.cluster else found
 
     def _end(self, path: str, interface: str, type: ComponentType) -> ServerEnd:
         declared = type.find(interface)

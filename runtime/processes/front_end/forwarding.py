@@ -30,7 +30,7 @@ class Forwarding:
     """
 
     def __init__(
-        self, told: Configuration, reactor: Reactor, serve: Handler, inward: Relay
+        self, configuration: Configuration, reactor: Reactor, serve: Handler, inward: Relay
     ) -> None:
         self._machine = this_machine()
         self._stops: dict[str, tuple[str, ...]] = {}
@@ -38,19 +38,20 @@ class Forwarding:
         self._hits = self._misses = 0
         self._lock = threading.Lock()  # several ways are opened at a time
         self._tunnels = {
-            cluster: (address_in(told.run_directory, socket_to(cluster)),)
-            for cluster in told.tunnels
+            cluster: (address_in(configuration.run_directory, socket_to(cluster)),)
+            for cluster in configuration.tunnels
         }
         self.links = FrontEndLinks(
-            reactor, told.credentials, lambda stop: self._stops.get(stop, ()), serve, inward,
-            names=told.names,
+            reactor, configuration.credentials, lambda stop: self._stops.get(stop, ()),
+            serve, inward, names=configuration.names,
         )  # fmt: skip
         """Connections to other front-ends."""
-        more = (address_in(told.run_directory, FROM_OTHERS),) if told.tunnels else ()
+        others = address_in(configuration.run_directory, FROM_OTHERS)
         self._forwarder = Forwarder(
-            reactor, told.forwards, told.credentials, self._find, self.links.admit, more=more
-        )
-        self.found: AdvertisedAddresses = self._machine, self._addresses(told)
+            reactor, configuration.forwards, configuration.credentials, self._find,
+            self.links.admit, more=(others,) if configuration.tunnels else (),
+        )  # fmt: skip
+        self.found: AdvertisedAddresses = self._machine, self._addresses(configuration)
         """How others find it."""
 
     def learn(self, everybody: Iterable[Mapping[str, Any]]) -> None:
@@ -90,12 +91,12 @@ class Forwarding:
         near = bool(machine) and machine == self._machine
         return tuple(one for one in addresses if near or not one.startswith(UNIX))
 
-    def _addresses(self, told: Configuration) -> tuple[str, ...]:
+    def _addresses(self, configuration: Configuration) -> tuple[str, ...]:
         address = self._forwarder.address
-        if told.passage:
-            return (Passage.parse(told.passage).address(FORWARDER),)
+        if configuration.passage:
+            return (Passage.parse(configuration.passage).address(FORWARDER),)
         if address.startswith(UNIX):
             return (address,)
         port = address.rpartition(":")[2]
-        names = dict.fromkeys((told.known_as, os.uname().nodename, *host_addresses()))
+        names = dict.fromkeys((configuration.known_as, os.uname().nodename, *host_addresses()))
         return tuple(f"{name}:{port}" for name in names if name)

@@ -42,7 +42,7 @@ class FrozenRanks:
         self._is_lost = is_lost
         self._since: dict[str, float] = {}
         self._handles: dict[tuple[str, int], int] = {}  # of processes; a number may be reused
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._host = os.uname().nodename
         self._is_over = False
 
@@ -82,14 +82,14 @@ class FrozenRanks:
             return
         if state_of(pid) not in _STOPPED:
             self._since.pop(rank, None)
-            if rank in self._told:
-                self._told.discard(rank)
+            if rank in self._reported:
+                self._reported.discard(rank)
                 self._launcher.rank_frozen(rank, 0.0)
             return
         stopped = now - self._since.setdefault(rank, now)
-        if stopped < self._timeout * (1 - 1 / _LOOKS) or rank in self._told:
+        if stopped < self._timeout * (1 - 1 / _LOOKS) or rank in self._reported:
             return
-        self._told.add(rank)
+        self._reported.add(rank)
         self._launcher.rank_frozen(rank, stopped)
         if self._is_lost:
             with suppress(ProcessLookupError):

@@ -19,6 +19,7 @@ from runtime.transport.channel import Channel, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.keys import member_name
+from runtime.transport.lean import HANDSHAKE_SECONDS
 from runtime.transport.listening import Listener
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
@@ -45,15 +46,12 @@ class Watcher(Protocol):
 
     def rank_here(self, rank: str, channel: Channel) -> None:
         """Record that a rank has come, and how it is reached."""
-        ...
 
     def rank_left(self, rank: str) -> None:
         """Record that a rank has gone without a word."""
-        ...
 
     def all_left(self) -> None:
         """Record that the last rank has gone."""
-        ...
 
 
 class Gate:
@@ -73,13 +71,14 @@ class Gate:
         relay: Relay | None = None,
         names: RankNames = NO_NAMES,
         stays: bool = False,
+        patience: float = HANDSHAKE_SECONDS,
     ) -> None:
         """Listen, on this host only if `port` is None; raises Unreachable.
 
         `dispatch` has the operations that ranks can call, `relay` returns the next
         station of a message between ranks. Admitted are these `ranks` in this incarnation, each
-        once; if it `stays`, others may come later in the place of lost ones. The log has their
-        `names`.
+        once, and they may take `patience` seconds to prove it; if it `stays`, others may come
+        later in the place of lost ones. The log has their `names`.
         """
         self._names = names
         self._expected = {member_name(rank, incarnation): rank for rank in ranks}
@@ -93,8 +92,9 @@ class Gate:
         self.released = False
         self._is_closed = False
         self._listener = Listener(
-            reactor, address_in(run_directory, "front-end", port), credentials, self._admit
-        )
+            reactor, address_in(run_directory, "front-end", port), credentials, self._admit,
+            patience=patience,
+        )  # fmt: skip
         self.address = as_others_see(self._listener.address)
 
     def release(self) -> None:
@@ -226,7 +226,7 @@ class _AdmittedRank:
         self._watcher = watcher
         self._relay = relay
         self.dispatch: DispatchTable | None = dispatch
-        self._has_told_its_end = False
+        self._has_reported_its_end = False
         # What other codes send to a rank has windows of its own, so it cannot be too much for long.
         self.channel = Channel(
             reactor,
@@ -246,7 +246,7 @@ class _AdmittedRank:
 
     def retire(self) -> None:
         """Hear nothing more of it, not even that it has gone."""
-        self.dispatch, self._has_told_its_end = None, True
+        self.dispatch, self._has_reported_its_end = None, True
         self.channel.close()
 
     def _onward(self, target: Target) -> Channel | None:
@@ -272,11 +272,11 @@ class _AdmittedRank:
                 raise CallRefused(
                     f"{interface}.{operation} was called in the name of another member"
                 )
-            self._has_told_its_end |= interface == CONTRACTS[Health] and operation in ENDS
+            self._has_reported_its_end |= interface == CONTRACTS[Health] and operation in ENDS
             self.dispatch.call(interface, operation, args)
         except GridError as fault:
             _log.warning("what %s says is not understood: %s", self.channel.peer, fault)
 
     def _gone(self, _: ChannelClosed) -> None:
-        if not self._has_told_its_end:
+        if not self._has_reported_its_end:
             self._watcher.rank_left(self.name)

@@ -37,7 +37,7 @@ class JobEnds:
         self._goes_on = goes_on
         self._aborted: set[str] = set()
         self._missed: set[str] = set()  # whose loss has made others end the run
-        self._told: dict[str, RankDeath] = {}
+        self._deaths: dict[str, RankDeath] = {}
         self._seen: dict[str, Observation] = {}
         self._left: dict[str, None] = {}
         self._gone: dict[str, str] = {}  # why the parents of these ranks cannot tell their ends
@@ -48,31 +48,31 @@ class JobEnds:
     @property
     def known(self) -> set[str]:
         """The ranks whose end is known."""
-        return set(self._told)
+        return set(self._deaths)
 
     @property
     def first_code(self) -> int:
         """The exit code of the rank that failed first, 0 if none did."""
         first = self._first_bad()
-        return self._told[first].code if first else 0
+        return self._deaths[first].code if first else 0
 
     def again(self, rank: str) -> None:
         """Record that a rank was started again, and forget how it had ended before."""
-        self._told.pop(rank, None)
+        self._deaths.pop(rank, None)
         self._seen.pop(rank, None)
         self._left.pop(rank, None)
         self._gone.pop(rank, None)
         self._missed.discard(rank)
 
-    def was_told_there(self, rank: str) -> bool:
+    def was_reported(self, rank: str) -> bool:
         """Tell whether a rank or its parent has told its end, so that its host lives."""
-        told = self._told.get(rank)
-        return rank in self._seen or (told is not None and told.is_said)
+        death = self._deaths.get(rank)
+        return rank in self._seen or (death is not None and death.is_stated)
 
     @property
     def are_some_lost(self) -> bool:
         """Whether a rank has ended badly, in whose place another one may be started."""
-        return any(end.code for end in self._told.values())
+        return any(end.code for end in self._deaths.values())
 
     def stopping(self, at: float) -> None:
         """Record that all ranks are asked to end."""
@@ -123,7 +123,7 @@ class JobEnds:
 
     def give_up(self, rank: str) -> RankDeath | None:
         """Wait no longer for more about a rank that has left, or whose process has ended."""
-        if rank in self._told:
+        if rank in self._deaths:
             return None
         self._left[rank] = None
         if found := self._decide(rank):
@@ -132,38 +132,38 @@ class JobEnds:
         return self._report(rank, silent, self._ended_by(rank))
 
     def job_over(
-        self, ended: Exit, words: str, ranks: list[str], signal_told: int = 0
+        self, ended: Exit, words: str, ranks: list[str], signal_printed: int = 0
     ) -> tuple[list[RankDeath], str]:
         """Record how `mpiexec` ended; return what follows for its ranks, and its own fault if any.
 
-        `words` are the last ones that it said itself, `signal_told` is the signal by which it said
+        `words` are the last ones of its own, `signal_printed` is the signal by which it says
         that one of the `ranks` ended, which are all that had come.
         """
         found = [end for rank in list(self._seen) if (end := self.give_up(rank))]
         fault = self._fault_of_mpiexec(ended, words, ranks)
         silent = [*self._left, *(rank for rank in ranks if rank not in self._left)]
-        silent = [rank for rank in silent if rank not in self._told]
+        silent = [rank for rank in silent if rank not in self._deaths]
         if fault:
             found += [end for rank in ranks if (end := self._blame_mpiexec(rank, ended))]
         for rank in silent:
-            found.append(self._silent(rank, ended, signal_told, fault))
+            found.append(self._silent(rank, ended, signal_printed, fault))
         return found, fault
 
     # --- decisions --------------------------------------------------------------------------------
 
     def _report(self, rank: str, observed: Observation, after: str = "") -> RankDeath:
         """Make the death of a rank, in place of the one that was told before if there was one."""
-        is_later = rank in self._told
+        is_later = rank in self._deaths
         made = RankDeath(RankName.parse(rank), observed, after, supersedes=is_later)
-        self._told[rank] = made
+        self._deaths[rank] = made
         return made
 
     def _decide(self, rank: str) -> RankDeath | None:
-        seen, told = self._seen.get(rank), self._told.get(rank)
+        seen, death = self._seen.get(rank), self._deaths.get(rank)
         if seen is None:
-            return None if told is not None or rank not in self._left else self._lose(rank)
-        if told is not None:
-            return self._failed_behind_its_program(told, seen)
+            return None if death is not None or rank not in self._left else self._lose(rank)
+        if death is not None:
+            return self._failed_behind_its_program(death, seen)
         if rank not in self._left:
             return None
         if not seen.code:
@@ -178,13 +178,13 @@ class JobEnds:
         lost = RankDeath.lost(rank, why, Witness.FRONT_END)
         return self._report(rank, lost.observed, self._ended_by(rank))
 
-    def _failed_behind_its_program(self, told: RankDeath, seen: Observation) -> RankDeath | None:
+    def _failed_behind_its_program(self, death: RankDeath, seen: Observation) -> RankDeath | None:
         """Return the death of a rank whose program ended well, and then its process did not."""
         is_cleaned_up = seen.signal in _CLEANED_UP
-        if told.code or not seen.code or is_cleaned_up or self._ended_by(told.who, seen.at):
+        if death.code or not seen.code or is_cleaned_up or self._ended_by(death.who, seen.at):
             return None
         why = "ended so after its program, while it finalised MPI or the interpreter"
-        return self._report(told.who, replace(seen, why=why))
+        return self._report(death.who, replace(seen, why=why))
 
     def _ended_by(self, rank: str, at: float = 0.0, number: int = 0) -> str:
         """Return who had ended a rank of which only its parent, or nobody, tells the end.
@@ -202,7 +202,7 @@ class JobEnds:
 
     def _first_bad(self) -> str:
         """Return the rank that has failed first, and not because of others."""
-        bad = (one for one in self._told.values() if one.code and not one.after)
+        bad = (one for one in self._deaths.values() if one.code and not one.after)
         return next((one.who for one in bad), "")
 
     def _fault_of_mpiexec(self, ended: Exit, words: str, ranks: list[str]) -> str:
@@ -214,16 +214,16 @@ class JobEnds:
             return ""
         if any(
             one.code and not one.after and self._when(one) <= ended.at
-            for one in self._told.values()
+            for one in self._deaths.values()
         ):
             return ""
         if helper:
             what = f"{helper}, a process of mpiexec, was ended"
-        elif ended.signal is None and set(ranks) - self._told.keys():
+        elif ended.signal is None and set(ranks) - self._deaths.keys():
             return ""  # it tells of a rank of which nothing else is known
         else:
             what = f"mpiexec {'was ' if ended.signal else 'ended with '}{ended}"
-        good = [rank for rank in ranks if rank in self._told and not self._told[rank].code]
+        good = [rank for rank in ranks if rank in self._deaths and not self._deaths[rank].code]
         how = "all ranks had ended well" if len(good) == len(ranks) else "the ranks ran"
         return f"{what} while {how}. No rank had failed before" + (f"\n{words}" if words else "")
 
@@ -244,14 +244,14 @@ class JobEnds:
 
     def _blame_mpiexec(self, rank: str, ended: Exit) -> RankDeath | None:
         """Return the death of a rank anew, if it ended because `mpiexec` had."""
-        told = self._told.get(rank)
-        if told is None or not told.code or told.after == BY_REQUEST:
+        death = self._deaths.get(rank)
+        if death is None or not death.code or death.after == BY_REQUEST:
             return None
-        if self._when(told) <= ended.at:
+        if self._when(death) <= ended.at:
             return None
-        return self._report(rank, told.observed, self._cluster)
+        return self._report(rank, death.observed, self._cluster)
 
-    def _silent(self, rank: str, ended: Exit, signal_told: int, fault: str) -> RankDeath:
+    def _silent(self, rank: str, ended: Exit, signal_printed: int, fault: str) -> RankDeath:
         """Return the death of a rank of which nobody has told anything but perhaps `mpiexec`."""
         after = self._cluster if fault else ""
         if rank not in self._missed:
@@ -259,8 +259,10 @@ class JobEnds:
         if after:
             return self._report(rank, Observation(Witness.MPIEXEC, KILLED, signal=9), after)
         why = f"ended {NOT_FINALISED}" if ended.ok else "ended, as mpiexec tells"
-        code = 128 + signal_told if signal_told else ended.shell_code or 1
-        return self._report(rank, Observation(Witness.MPIEXEC, code, signal=signal_told, why=why))
+        code = 128 + signal_printed if signal_printed else ended.shell_code or 1
+        return self._report(
+            rank, Observation(Witness.MPIEXEC, code, signal=signal_printed, why=why)
+        )
 
 
 def sight_of(status: int, at: float, crash: str = "") -> Observation:

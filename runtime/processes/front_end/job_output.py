@@ -24,20 +24,18 @@ from runtime.transport.reactor import Reactor
 EXPLAINED = 1.0
 """Seconds in which a rank's failure, if there is one, explains what `mpiexec` says."""
 
-Said = tuple[int | None, str, bytes]
+WrittenLines = tuple[int | None, str, bytes]
 """Whole lines with their rank, None for `mpiexec` itself, and the name of their stream."""
 
 
 class OutputListener(Protocol):
     """Receives what is written by ranks."""
 
-    def job_wrote(self, lines: list[Said]) -> None:
+    def job_wrote(self, lines: list[WrittenLines]) -> None:
         """Take the next lines, in order, on the reactor's thread or that of the launcher."""
-        ...
 
     def output_follows(self) -> None:
         """Take note that the job is over but for output that the launcher has not taken yet."""
-        ...
 
 
 class EndListener(Protocol):
@@ -45,15 +43,12 @@ class EndListener(Protocol):
 
     def process_ended(self, number: int, status: int, at: float, incarnation: int) -> None:
         """Take the wait status with which the process of a rank has ended."""
-        ...
 
     def helper_lost(self, name: str, at: float) -> None:
         """Take note of the end of a process between `mpiexec` and its ranks."""
-        ...
 
     def host_lost(self, part: JobPart, why: str) -> None:
         """Take note that a part has ended while the others go on."""
-        ...
 
 
 class JobOutput:
@@ -73,7 +68,7 @@ class JobOutput:
         self._last, self._own = Tail(), Tail()
         self._unexplained: list[bytes] = []
         self._is_over = False
-        self.signal_told = 0
+        self.signal_printed = 0
         """The signal by which `mpiexec` says that a rank has ended."""
         self.has_failed = False
         """Whether a rank is known to have failed, which explains what `mpiexec` says then."""
@@ -141,7 +136,7 @@ class JobOutput:
 
     # --- on the launcher's thread ---------------------------------------------------------------
 
-    def pass_on(self, lines: list[Said]) -> None:
+    def pass_on(self, lines: list[WrittenLines]) -> None:
         """Pass lines of ranks on."""
         for _, stream, block in lines:
             if stream == OutputStream.ERROR:
@@ -160,7 +155,7 @@ class JobOutput:
 
     def keep_own_words(self, block: bytes, signal: int) -> None:
         """Keep what an `mpiexec` says itself, and the signal that it names, if it does."""
-        self.signal_told = signal or self.signal_told
+        self.signal_printed = signal or self.signal_printed
         self._last.feed(block)
         self._own.feed(block)
         self._reactor.soon(lambda: self._unexplained.append(block))
@@ -180,7 +175,7 @@ class PartSink:
         self._output = output
         self._part, self._native = part, native
         self._lines = RankLines(self._wrote, output.record_end, first=part.first, tag=native.tag)
-        self._batch: list[Said] = []
+        self._batch: list[WrittenLines] = []
 
     def received(self, stream: OutputStream, data: bytes) -> None:
         """Take what comes."""

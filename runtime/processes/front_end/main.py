@@ -494,7 +494,7 @@ class FrontEndProcess:
 def main() -> int:
     """Run as one front-end, or as the parent of several; return the exit code.
 
-    Several front-ends of one host share what they import: it is done once, and then they part.
+    Several front-ends of one host share what they import: it is done once, before they are forked.
     """
     rename("gcm-front-end")
     leave_no_core_file()
@@ -515,10 +515,10 @@ def main() -> int:
         return 0
     os.close(source)
     os.close(sink)
-    return _part(configurations)
+    return _fork_each(configurations)
 
 
-def _part(configurations: tuple[Configuration, ...]) -> int:
+def _fork_each(configurations: tuple[Configuration, ...]) -> int:
     """Become as many processes as there are front-ends, and wait for all of them."""
     os.chdir(configurations[0].run_directory)  # this process began before there was one
     rehearse()  # what is worked out once, all of them know

@@ -34,8 +34,8 @@ def _counters(root: Path) -> Iterator[tuple[str, int]]:
     """Yield each counter that can be read: where the lack was, and how many were killed there."""
     for file, limit in (*_of_cgroups(root), (root / "proc/vmstat", None)):
         try:
-            told = dict(line.split() for line in file.read_text("ascii").splitlines())
-            number = int(told["oom_kill"])
+            counters = dict(line.split() for line in file.read_text("ascii").splitlines())
+            number = int(counters["oom_kill"])
         except (OSError, ValueError, KeyError):
             continue
         yield ("of this host" if limit is None else f"its cgroup may use {_size(limit)}"), number

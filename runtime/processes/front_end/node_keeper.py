@@ -68,18 +68,18 @@ class NodeKeeper:
 
     def __init__(
         self,
-        told: Configuration,
+        configuration: Configuration,
         host: Host,
         launcher: Reports,
         over: Callable[[], None],
         credit: OutputCredit,
     ) -> None:
-        self._told = told
+        self._configuration = configuration
         self._host = host
         self._above = launcher
         self._over = over
         self._credit = credit
-        self._nodes = {job.home: _Node(job, self) for job in told.nodes}
+        self._nodes = {job.home: _Node(job, self) for job in configuration.nodes}
         self._making = threading.Lock()
         self._launcher: LocalLauncher | None = None
         self._listener: Listener | None = None
@@ -128,15 +128,15 @@ class NodeKeeper:
                     return
                 launcher = self._launcher = self._launcher or LocalLauncher(timeout=60.0)
                 listener = self._listener = self._listener or self._listen()
-            node.start(launcher, as_others_see(listener.address), self._told)
+            node.start(launcher, as_others_see(listener.address), self._configuration)
         except GridError as fault:
             self.failed(node.job, fault)
 
     def _listen(self) -> Listener:
         # A node on another host dials a port, all others a socket in the private folder.
         port = 0 if any(node.job.is_elsewhere for node in self._nodes.values()) else None
-        address = address_in(self._told.run_directory, "nodes", port)
-        return Listener(self._host.reactor, address, self._told.credentials, self._admit)
+        address = address_in(self._configuration.run_directory, "nodes", port)
+        return Listener(self._host.reactor, address, self._configuration.credentials, self._admit)
 
     def _admit(self, connected: socket.socket, home: str, received: bytes) -> None:
         node = self._nodes.get(home)
@@ -202,13 +202,17 @@ class _Node:
         self._process: Process | None = None
         self._cutters = {stream: BlockCutter() for stream in OutputStream}
 
-    def start(self, launcher: LocalLauncher, front_end: str, told: Configuration) -> None:
+    def start(self, launcher: LocalLauncher, front_end: str, configuration: Configuration) -> None:
         """Start it; raises LaunchError."""
         home = self.job.home
-        keys = told.keys.of(home, (audience_of(home),), (audience_of(told.cluster), "nodes "))
-        start = NodeStart(self.job, told.cluster, front_end, keys, told.certificate(home))
+        keys = configuration.keys.of(
+            home, (audience_of(home),), (audience_of(configuration.cluster), "nodes ")
+        )
+        start = NodeStart(
+            self.job, configuration.cluster, front_end, keys, configuration.certificate(home)
+        )
         first = as_first_input([start])
-        command = Command(self.job.argv, self.job.environment, told.folder, first)
+        command = Command(self.job.argv, self.job.environment, configuration.folder, first)
         self._advance(NodeEvent.STARTED)
         process = self._process = launcher.start(command, self)
         process.close_input()

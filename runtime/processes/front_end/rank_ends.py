@@ -53,9 +53,6 @@ END_TIMEOUT = 2.0
 LOCAL_PAUSE, REMOTE_PAUSE = 0.1, 1.0
 """Seconds in which the last bytes of a rank arrive: from this host, from afar."""
 
-START_TIMEOUT = 60.0
-"""Seconds for a rank that is started again until it is ready."""
-
 
 class RankEnds:
     """Reports the death of each rank of a job once its program runs; before, that fails the start.
@@ -65,7 +62,7 @@ class RankEnds:
 
     def __init__(
         self,
-        told: Configuration,
+        configuration: Configuration,
         reactor: Reactor,
         launcher: Reports,
         table: ClusterRanks,
@@ -73,18 +70,19 @@ class RankEnds:
         job: RanksJob,
         life: NativeJobLife,
     ) -> None:
-        assert told.job is not None
-        self._told = told
+        assert configuration.job is not None
+        self._configuration = configuration
         self._reactor = reactor
         self._launcher = launcher
         self._table = table
         self._life = life
-        self._ends = JobEnds(told.cluster, goes_on=told.job.goes_on)
+        self._ends = JobEnds(configuration.cluster, goes_on=configuration.job.goes_on)
         self._memory_kills = MemoryKills()
         # otherwise no rank is lost with its host alone, and all are restarted beside this process
-        ranks = told.job
+        ranks = configuration.job
         self._hosts = RankHosts(ranks.hosts, ranks.spares) if ranks.for_each_host else None
         self._goes_on, self._is_elsewhere = ranks.goes_on, ranks.is_elsewhere
+        self._is_late = ranks.is_late
         self._pause = REMOTE_PAUSE if ranks.is_elsewhere else LOCAL_PAUSE
         self._job = job
         self._gate: Gate | None = None
@@ -100,13 +98,16 @@ class RankEnds:
         """Start one rank again in place of one that is lost; tell the launcher if that fails.
 
         That is on another host if nobody on its own has told how it ended, or it never got ready
-        there.
+        there; not where it is the first one in a place that was kept.
         """
         entry = self._table[rank]
-        works = self._ends.was_told_there(rank) and entry.is_ready
+        is_first = self._is_late and not entry.was_restarted
+        works = is_first or (self._ends.was_reported(rank) and entry.is_ready)
         if self._hosts is not None and not works:
             self._hosts.lose(self._hosts.host_of(entry.number))
-        _log.info("%s starts again, in incarnation %d", self._told.names.name(rank), incarnation)
+        _log.info(
+            "%s starts again, in incarnation %d", self._configuration.names.name(rank), incarnation
+        )
         self._ends.again(rank)
         entry.restart(incarnation)
         try:
@@ -114,19 +115,21 @@ class RankEnds:
                 raise GridError("its cluster has ended")
             host = "" if self._hosts is None else self._hosts.place_again(entry.number)
             address = self._gate.expect_again(rank, incarnation)
-            bootstrap = self._told.bootstrap(address, incarnation)
-            write_key(self._told.run_directory, [rank], bootstrap, alone=rank)
+            bootstrap = self._configuration.bootstrap(address, incarnation)
+            write_key(self._configuration.run_directory, [rank], bootstrap, alone=rank)
             self._job.start_again(entry.number, incarnation, host)
         except GridError as fault:
             self.cannot_start(entry, str(fault))
             return
-        self._reactor.later(START_TIMEOUT, partial(self._check_start, entry, incarnation))
+        limit = self._configuration.start_limit
+        self._reactor.later(limit, partial(self._check_start, entry, incarnation))
 
     def _check_start(self, entry: RankEntry, incarnation: int) -> None:
         is_present = entry.incarnation == incarnation
         if is_present and not entry.is_ready and not self._is_known(entry):
             self._job.give_up(entry.number, incarnation)
-            why = f"it was not ready within {START_TIMEOUT:g} s{self._where(entry)}"
+            limit = self._configuration.start_limit
+            why = f"it was not ready within {limit:g} s{self._where(entry)}"
             self.cannot_start(entry, why)
 
     def cannot_start(self, entry: RankEntry, why: str) -> None:
@@ -215,7 +218,11 @@ class RankEnds:
         entry = self._table.at(number)
         if incarnation != entry.incarnation:
             return
-        crash = crash_of(crash_file(self._told.run_directory, number), OWN_FRAMES) if status else ""
+        crash = (
+            crash_of(crash_file(self._configuration.run_directory, number), OWN_FRAMES)
+            if status
+            else ""
+        )
         at = time.monotonic() if at == IN_TIME and not self._life.is_wanted else at
         is_connected, sight = entry.is_connected, sight_of(status, at, crash)
         self._report(self._ends.exited(entry.name, sight, is_connected=is_connected))
@@ -306,7 +313,9 @@ class RankEnds:
             return
         words = "%s %s, as its %s tells%s"
         after = death.after and f", after {death.after}"
-        _log.info(words, self._told.names.name(death.who), death.how, death.observed.by, after)
+        _log.info(
+            words, self._configuration.names.name(death.who), death.how, death.observed.by, after
+        )
         if self._goes_on and self._is_released:
             self._end_with_the_last()
         output = self._job.output
@@ -319,9 +328,9 @@ class RankEnds:
         if self._is_released:
             self._launcher.rank_ended(death.who, death.plain)
         elif self._life.is_wanted and death.after != BY_REQUEST:
-            fault = rank_faults.died_early(self._told.names, death, output.last_lines)
-            why = rank_faults.at_home(self._told.path, fault)
-            self._launcher.failed(f"ranks:{self._told.cluster}", why)
+            fault = rank_faults.died_early(self._configuration.names, death, output.last_lines)
+            why = rank_faults.at_home(self._configuration.path, fault)
+            self._launcher.failed(f"ranks:{self._configuration.cluster}", why)
 
     @property
     def _is_released(self) -> bool:
@@ -337,8 +346,8 @@ class RankEnds:
         for entry in self._table:
             if entry.was_restarted and not entry.is_ready and not self._is_known(entry):
                 self.cannot_start(entry, "its cluster has ended")
-        said, come = self._job.output, self._table.arrived
-        found, fault = self._ends.job_over(ended, said.own_words, come, said.signal_told)
+        output, come = self._job.output, self._table.arrived
+        found, fault = self._ends.job_over(ended, output.own_words, come, output.signal_printed)
         code = self._ends.first_code or (0 if is_dismissed else ended.shell_code)
         if self._is_released:
             for death in found:

@@ -38,12 +38,12 @@ def unable(names: RankNames, rank: str, why: str, python: str) -> GridError:
     )
 
 
-def of_another_mpi(mpiexec: str, ranks: int, told: RankArrival) -> WrongMpiexec:
+def of_another_mpi(mpiexec: str, ranks: int, arrival: RankArrival) -> WrongMpiexec:
     """Return the fault of an `mpiexec` that is not of the MPI that its ranks use."""
     return WrongMpiexec(
-        f"{mpiexec!r} started {ranks} ranks, but one takes itself for rank {told.rank} of"
-        f" {told.size}: its mpi4py uses another MPI",
-        cause=told.mpi,
+        f"{mpiexec!r} started {ranks} ranks, but one takes itself for rank {arrival.rank} of"
+        f" {arrival.size}: its mpi4py uses another MPI",
+        cause=arrival.mpi,
         cure="Name the mpiexec that belongs to that mpi4py, usually the one beside python",
     )
 

@@ -25,7 +25,6 @@ class JobListener(OutputListener, Protocol):
 
     def job_ended(self, ended: Exit, why: str) -> None:
         """Take note that all parts have ended: how the first one did, and why it could not run."""
-        ...
 
 
 class RanksJob:
@@ -59,6 +58,8 @@ class RanksJob:
         self._is_over = self._is_stopping = self._is_closed = False
         self.has_started = False
         """Whether there is anything to stop, and its end will be told."""
+        self.can_start_again = False
+        """Whether single ranks can be started."""
         self.may_lose_hosts = False
         """Whether the end of one of several `mpiexec` is not that of the job."""
 
@@ -80,6 +81,7 @@ class RanksJob:
                 if self._processes and self._is_stopping:  # another one has failed
                     break
                 self._start_part(launcher, part)
+            self.can_start_again = True
         except LaunchError:
             self._reactor.soon(lambda: self.output.finish(self._heads.close))
             raise
@@ -98,7 +100,8 @@ class RanksJob:
 
     def ranks_beside(self, rank: int) -> int:
         """Return how many ranks the native MPI of a rank has."""
-        return next(one.ranks for one in self._job.parts if rank < one.first + one.ranks)
+        parts = (one.ranks for one in self._job.parts if rank < one.first + one.ranks)
+        return next(parts, 1)  # one that came late has it to itself
 
     def are_some_missing(self) -> bool:
         """Tell whether fewer ranks run here than were started; False where nobody can tell."""
@@ -182,8 +185,8 @@ class RanksJob:
             return
         if self._job.for_each_host and self.may_lose_hosts and not self._is_stopping:
             words = self._native.reason_in(last_lines)
-            told = f"the mpiexec for {part.host} ended with {ended}" + (words and f": {words}")
-            self.output.ends.host_lost(part, why or told)
+            ending = f"the mpiexec for {part.host} ended with {ended}" + (words and f": {words}")
+            self.output.ends.host_lost(part, why or ending)
             return
         if ended.ok:
             self.output.pass_on_own_words()

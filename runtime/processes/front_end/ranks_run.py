@@ -25,7 +25,7 @@ from runtime.processes.configuration import Configuration
 from runtime.processes.front_end import rank_faults
 from runtime.processes.front_end.cluster_ranks import ClusterRanks
 from runtime.processes.front_end.gate import Gate
-from runtime.processes.front_end.job_output import Said, no_pipes
+from runtime.processes.front_end.job_output import WrittenLines, no_pipes
 from runtime.processes.front_end.native_job_life import (
     NativeJobEvent,
     NativeJobLife,
@@ -63,7 +63,7 @@ class RanksRun:
 
     def __init__(
         self,
-        told: Configuration,
+        configuration: Configuration,
         reactor: Reactor,
         tell: Send,
         relay: Relay,
@@ -75,21 +75,23 @@ class RanksRun:
         incarnation: int,
         guard: ForkedGuard | None = None,
     ) -> None:
-        assert told.job is not None
-        self.incarnation, self.cluster = incarnation, told.cluster
-        self._told = told
-        self._ranks = told.job
+        assert configuration.job is not None
+        self.incarnation, self.cluster = incarnation, configuration.cluster
+        self._configuration = configuration
+        self._ranks = configuration.job
         self._reactor = reactor
-        self._launcher = reports_of(member_name(told.cluster, incarnation), tell)
+        self._launcher = reports_of(member_name(configuration.cluster, incarnation), tell)
         self._components = components
         self._relay = relay
         self._over = over
         self._routes = routes
-        self._table = ClusterRanks(told.cluster, told.job.ranks)
-        self._job = RanksJob(told.job, told.folder, self, reactor, credit=credit, guard=guard)
+        self._table = ClusterRanks(configuration.cluster, configuration.job.ranks)
+        self._job = RanksJob(
+            configuration.job, configuration.folder, self, reactor, credit=credit, guard=guard
+        )
         self._life = NativeJobLife()
         self.ends = RankEnds(
-            told, reactor, self._launcher, self._table, job=self._job, life=self._life
+            configuration, reactor, self._launcher, self._table, job=self._job, life=self._life
         )
         """How its ranks end, and are started again."""
         self._credit = credit
@@ -130,28 +132,35 @@ class RanksRun:
 
         With `reads_input` the first rank of all reads the standard input of the run, else no rank.
         """
-        told = self._told
+        configuration = self._configuration
         ranks = self._table.names
         try:
             self._gate = Gate(
                 self._reactor,
-                told.run_directory,
-                told.port,
-                told.credentials,
+                configuration.run_directory,
+                configuration.port,
+                configuration.credentials,
                 self,
                 dispatch=self._components.from_ranks,
                 ranks=ranks,
                 incarnation=self.incarnation,
                 relay=self._relay,
-                names=told.names,
+                names=configuration.names,
                 stays=self._ranks.goes_on,
+                patience=configuration.start_limit,
             )
             self._routes.gate = self._gate
             self.ends.open(self._gate)
             write_key(
-                told.run_directory, ranks, told.bootstrap(self._gate.address, self.incarnation)
+                configuration.run_directory,
+                ranks,
+                configuration.bootstrap(self._gate.address, self.incarnation),
             )
-            if reads_input and told.cluster == FIRST_CLUSTER and not self._ranks.is_elsewhere:
+            if (
+                reads_input
+                and configuration.cluster == FIRST_CLUSTER
+                and not self._ranks.is_elsewhere
+            ):
                 self._input = self._new_input()
         except GridError as fault:
             self._fail("front-end", fault)
@@ -160,7 +169,9 @@ class RanksRun:
 
     def _new_input(self) -> RankInput:
         try:
-            return RankInput(self._reactor, self._told.run_directory, self._launcher.input_wanted)
+            return RankInput(
+                self._reactor, self._configuration.run_directory, self._launcher.input_wanted
+            )
         except OSError as fault:
             raise no_pipes(fault) from fault
 
@@ -182,16 +193,24 @@ class RanksRun:
         starting.start()
         self._starting = starting
 
-    def go(self, table: bytes) -> None:
-        """Let the program run, with the table of who is where."""
+    def go(self, table: bytes, lost: list[Facts]) -> None:
+        """Let the program run, with the table of who is where, and who is lost already."""
         self._job.may_lose_hosts = True
         if self._gate is not None:
             self._gate.release()
             self._components.views.view(table)
+            if lost:
+                self._components.views.lost(lost)
             self._components.control.configure(self._settings())
             self._components.control.go()
         if self._input is not None:
             self._input.begin()
+        self._tell_if_ready_to_fill()
+
+    def _tell_if_ready_to_fill(self) -> None:
+        """Tell once the ranks of a cluster that is late can be started one by one."""
+        if self._ranks.is_late and self._job.can_start_again and self.is_released:
+            self._launcher.ranks_up()
 
     def admit(self, rank: str, table: bytes, lost: list[Facts]) -> None:
         """Let the program of a rank run that was started again, with all that is known."""
@@ -205,16 +224,7 @@ class RanksRun:
 
     def _settings(self) -> dict[str, Any]:
         """Return what ranks need to know before they run."""
-        return {
-            "machine": self._told.machine,
-            "routes": self._routes.experiences(),
-            "named-classes": list(self._told.named_classes),
-            "plans": self._told.plans,
-            "explain-waits": self._told.explain_waits,
-            "observed": self._told.observed,
-            "traced": self._told.traced,
-            "checked": self._told.checked,
-        }
+        return {**self._configuration.settings, "routes": self._routes.experiences()}
 
     def find(self, rank: str) -> Channel | None:
         """Return the way to a rank; None if it is not there."""
@@ -292,6 +302,7 @@ class RanksRun:
         if self._killed.is_set():  # perhaps before there was anything to kill
             self._job.stop()
         else:
+            self._reactor.soon(self._tell_if_ready_to_fill)
             self._reactor.later(COUNT_INTERVAL, lambda: self._check_progress(0))
 
     def _check_progress(self, suspicions: int) -> None:
@@ -303,16 +314,16 @@ class RanksRun:
             self._reactor.later(COUNT_INTERVAL, lambda: self._check_progress(suspicions))
             return
         lines = self._job.output.last_lines
-        fault = rank_faults.some_died_early(self._told.names, self._table.unheard, lines)
+        fault = rank_faults.some_died_early(self._configuration.names, self._table.unheard, lines)
         self._fail("ranks", fault)
 
     def _fail(self, step: str, fault: GridError) -> None:
-        self._launcher.failed(f"{step}:{self._told.cluster}", self._at_home(fault))
+        self._launcher.failed(f"{step}:{self._configuration.cluster}", self._at_home(fault))
 
     def _at_home(self, fault: GridError) -> str:
-        return rank_faults.at_home(self._told.path, fault)
+        return rank_faults.at_home(self._configuration.path, fault)
 
-    def job_wrote(self, lines: list[Said]) -> None:
+    def job_wrote(self, lines: list[WrittenLines]) -> None:
         """Pass on lines of ranks, once the launcher takes them."""
         # A large block goes on its way as it is, not copied into the message.
         blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in lines]
@@ -354,7 +365,9 @@ class RanksRun:
         unheard, lines = self._table.unheard, self._job.output.last_lines
         is_early = not self.is_released
         return self._at_home(
-            rank_faults.all_ended(self._told.names, code, unheard, lines, is_early=is_early)
+            rank_faults.all_ended(
+                self._configuration.names, code, unheard, lines, is_early=is_early
+            )
         )
 
     # --- what the gate sees -----------------------------------------------------------------------
@@ -378,21 +391,21 @@ class RanksRun:
     def ready(self, member: str, reports: list[Facts]) -> None:
         """Take note of a rank, and tell once all are there."""
         try:
-            told = RankArrival.parse(reports[0] if len(reports) == 1 else None)
+            arrival = RankArrival.parse(reports[0] if len(reports) == 1 else None)
         except UnreadableReport as fault:
             self.ends.expel(member, f"what it tells of itself is not understood: {fault}")
             return
         entry = self._table[member]
-        self._table.segments.update(told.segments)
+        self._table.segments.update(arrival.segments)
         expected = self._job.ranks_beside(entry.number)
-        if told.size not in (None, expected):
-            self._fail("ranks", rank_faults.of_another_mpi(self._ranks.mpiexec, expected, told))
+        if arrival.size not in (None, expected):
+            self._fail("ranks", rank_faults.of_another_mpi(self._ranks.mpiexec, expected, arrival))
             return
-        advertised = told.doors
-        if self._told.wan is not None:
-            advertised = self._at_a_distance(self._told.wan, advertised)
+        advertised = arrival.doors
+        if self._configuration.wan is not None:
+            advertised = self._at_a_distance(self._configuration.wan, advertised)
         present = entry.incarnation if entry.was_restarted else self.incarnation
-        entry.arrival = replace(told, incarnation=present, doors=advertised)
+        entry.arrival = replace(arrival, incarnation=present, doors=advertised)
         self._launcher.rank_ready(member, entry.arrival.plain)
         if entry.was_restarted:
             return
@@ -415,7 +428,7 @@ class RanksRun:
             )
 
             self._distant = DistantListeners(wan)
-        site = self._told.cluster.partition(":")[0]
+        site = self._configuration.cluster.partition(":")[0]
         over = [
             self._distant.before(one.removeprefix(UNIX))
             for one in addresses
@@ -425,7 +438,7 @@ class RanksRun:
 
     def unable(self, member: str, why: str, python: str) -> None:
         """Tell why a rank cannot run."""
-        self._fail("ranks", rank_faults.unable(self._told.names, member, why, python))
+        self._fail("ranks", rank_faults.unable(self._configuration.names, member, why, python))
 
     def ended(self, member: str, observed: Facts) -> None:
         """Pass on how a rank ended by its own word."""

@@ -29,7 +29,7 @@ class SharedRoutes:
     def __init__(self, reactor: Reactor) -> None:
         self._reactor = reactor
         self._tension: Tension | None = None
-        self._told: dict[str, tuple[list[Row], Figures]] = {}
+        self._exchanged: dict[str, tuple[list[Row], Figures]] = {}
         self._asked: dict[str, list[threading.Event]] = {}
         self.gate: Gate | None = None
 
@@ -41,13 +41,13 @@ class SharedRoutes:
 
         return plain(self._tension.experiences(time.monotonic()))
 
-    def learned(self, rank: str, told: Iterable[PlainExperience]) -> None:
+    def learned(self, rank: str, experiences: Iterable[PlainExperience]) -> None:
         """Pass on what a rank has learned, and let it try again later what is closed now."""
         from runtime.routing import Tension, experiences_of, plain  # only where routes are closed
 
         if self._tension is None:
             self._tension = Tension()
-        news = self._tension.hear(experiences_of(told), time.monotonic())
+        news = self._tension.hear(experiences_of(experiences), time.monotonic())
         if news and self.gate is not None:
             for other in self.gate.routes_of_others(rank):
                 other.news(plain(news))
@@ -56,7 +56,7 @@ class SharedRoutes:
 
     def counted(self, rank: str, rows: list[Row], figures: Figures) -> None:
         """Take note of what a rank has sent, and of how it found others."""
-        self._told[rank] = rows, figures
+        self._exchanged[rank] = rows, figures
         for answered in self._asked.pop(rank, ()):
             answered.set()
 
@@ -66,7 +66,7 @@ class SharedRoutes:
             for one in self.gate.routes_of_others(""):
                 one.count()
         sums: dict[tuple[str, tuple[str, ...] | None], tuple[int, int, int]] = {}
-        for rows, _ in self._told.values():
+        for rows, _ in self._exchanged.values():
             for to, between, peers, messages, size in rows:
                 there = cluster_of(to)
                 before = sums.get((there, between), (0, 0, 0))
@@ -83,7 +83,7 @@ class SharedRoutes:
             answered.wait(max(0.0, deadline - time.monotonic()))
         summed = Exchanged()
         for name in names:
-            summed.add(name, *self._told.get(name, ([], {})))
+            summed.add(name, *self._exchanged.get(name, ([], {})))
         return summed.connections(_Themselves())
 
     def _ask(self, asked: Iterable[tuple[str, threading.Event]]) -> None:

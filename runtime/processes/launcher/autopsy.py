@@ -37,7 +37,7 @@ def fault_of(place: ClusterPlace, words: str) -> GridError:
 
 
 def end_of_parent(place: ClusterPlace) -> str:
-    """Return the message if what a front-end has parted from was ended by a signal; this may wait.
+    """Return the message if what has forked a front-end was ended by a signal; this may wait.
 
     The guard tells of that once all is ended that was below it, so the front-ends may go before.
     """
@@ -59,14 +59,14 @@ def _too_old(place: ClusterPlace) -> PythonTooOld | None:
 
     What an old Python said of our command line or of our files tells no more than that.
     """
-    python, said = place.cluster.front_end.python, Collected()
+    python, printed = place.cluster.front_end.python, Collected()
     try:
-        process: Process = place.launcher.start(Command((python, "-c", _ASK)), said)
+        process: Process = place.launcher.start(Command((python, "-c", _ASK)), printed)
         process.close_input()
         ended = process.wait(PROBE_TIMEOUT)
     except LaunchError:
         return None
-    version = said.output.strip()
+    version = printed.output.strip()
     if not ended.ok or tuple(int(part) for part in version.split(".")) >= OLDEST:
         return None
     return PythonTooOld(

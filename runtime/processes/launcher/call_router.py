@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.coupling.message_paths import DRIVER, cluster_of, rank_path
+from runtime.deployment.model import Deployment
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.hosting.host import Host
 from runtime.machine.authority import is_for_launcher
@@ -41,11 +42,19 @@ class CallRouter:
         host: Host,
         assembly: DeployedAssembly | None,
     ) -> None:
-        deployment = plan.deployment
-        self._leaders = [site.leader for site in deployment.sites], deployment.leader
+        self.lead(plan.deployment)
         self._places = places
         self._host = host
         self._assembly = assembly
+
+    def lead(self, deployment: Deployment) -> None:
+        """Let sites and the grid be led by the clusters that lead here."""
+        self._leaders = [site.leader for site in deployment.sites], deployment.leader
+
+    def parts_at(self, cluster: str) -> list[str]:
+        """Return the parts whose clustering components live in the front-end of a cluster."""
+        parts = (cluster, cluster.partition(":")[0], "")
+        return [one for one in parts if self._hosting(clustering_path(one)) == cluster]
 
     def way_to(self, path: str) -> Channel | None:
         """Return the way to a rank or a component; None for what is for the launcher itself."""

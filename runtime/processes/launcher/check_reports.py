@@ -29,7 +29,7 @@ class CheckReports:
         self._facts = facts
         self._names = names
         self._compared: CallComparison | None = None
-        self._told = 0
+        self._reported = 0
 
     def take(self, rank: str, plain: Facts) -> None:
         """Take what a rank reports; raises UnreadableReport."""
@@ -66,7 +66,7 @@ class CheckReports:
         return "with --check sends wait until they are received" if faults else ""
 
     def _tell(self, faults: Sequence[FaultFound]) -> None:
-        for one in faults[: MOST_FAULTS - self._told]:
-            self._told += 1
+        for one in faults[: MOST_FAULTS - self._reported]:
+            self._reported += 1
             self._facts.tell(MACHINE, one)
             _log.warning("a fault of the program (%s): %s", one.kind, one.text)

@@ -25,6 +25,7 @@ from runtime.machine.calls import CallRefused, DispatchTable
 from runtime.machine.contracts import Appeals, Facts, Reports
 from runtime.machine.deaths import RankDeath, UnreadableReport
 from runtime.membership.whereabouts import RankArrival
+from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.output import CreditGrants, OutputSpreader
@@ -58,11 +59,9 @@ class Run(Protocol):
 
     def front_end_up(self, place: ClusterPlace) -> None:
         """Record that a front-end is there."""
-        ...
 
     def read_input(self, place: ClusterPlace, size: int) -> None:
         """Read what the first rank wants to read."""
-        ...
 
 
 @dataclass(slots=True)
@@ -70,8 +69,7 @@ class ClusterReports:
     """Serves the contracts by which one front-end tells what happens; on the engine's thread.
 
     `post` gets what happens to the run: after what is called here, but before what those do who
-    are told here. `parts` are those whose components live in the front-end. What it tells of
-    anything that is not its own is refused.
+    are told here. What it tells of anything that is not its own is refused.
     """
 
     place: ClusterPlace
@@ -85,7 +83,7 @@ class ClusterReports:
     ranks: RankProcesses
     waits: WaitReports
     checks: CheckReports
-    parts: Collection[str]
+    router: CallRouter
 
     def dispatch_table(self) -> DispatchTable:
         """Return the table by which what comes in finds its method."""
@@ -96,9 +94,9 @@ class ClusterReports:
 
     def _check_mine(self, name: object, mine: Collection[str]) -> None:
         """Refuse what is told of a process or a part of another one; raises CallRefused."""
-        told = name if isinstance(name, str) else type(name).__name__  # it may have no end
-        if told not in mine or told is not name:
-            raise CallRefused(f"'{told}' does not belong to {self._cluster}, which tells it")
+        known_as = name if isinstance(name, str) else type(name).__name__  # it may have no end
+        if known_as not in mine or known_as is not name:
+            raise CallRefused(f"'{known_as}' does not belong to {self._cluster}, which tells it")
 
     @property
     def _cluster(self) -> str:
@@ -138,7 +136,7 @@ class ClusterReports:
 
     def gathered(self, part: str) -> None:
         """Record that all members of a part of the machine have told who they are."""
-        self._check_mine(part, self.parts)
+        self._check_mine(part, self.router.parts_at(self._cluster))
         self.post(StepUp(f"handshake:{part or 'grid'}"))
 
     def node_up(self, name: str, facts: tuple[Any, ...]) -> None:

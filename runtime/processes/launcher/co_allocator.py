@@ -14,35 +14,39 @@ from gcm.records import dataclass
 from runtime.allocations import BatchJob, can_reserve
 from runtime.allocations.co_allocation import (
     AskingWay,
-    BeginAll,
     CoAllocation,
     Effect,
     GiveBack,
     QueueRequest,
     Submit,
+    UseNodes,
 )
-from runtime.deployment.model import DeployedCluster
+from runtime.deployment.model import DeployedCluster, Deployment
 from runtime.errors import GridError
 from runtime.launchers.allocation import JobAllocation, TooEarly
 from runtime.launchers.errors import LauncherClosed
 from runtime.launchers.job_queue import JobQueue
+from runtime.lifecycle.events import PlaceLate, PlaceQueued
 from runtime.lifecycle.outcome import HeldNodes
 from runtime.processes.launcher.task_group import TaskGroup
 
-Tell = Callable[[str], None]
-"""Takes what is said of a cluster that waits for its nodes."""
+Notify = Callable[[PlaceQueued | PlaceLate], None]
+"""Takes what is said of a cluster that waits for its nodes, and that the run begins without it."""
 
 
 @dataclass(slots=True)
 class Grant:
-    """A job for a cluster, and when it got its nodes and the run began to use them."""
+    """A job for a cluster, and when it got its nodes and the run began to use them.
+
+    It `is_late` if the run had begun without the cluster.
+    """
 
     allocation: JobAllocation
     over: threading.Event = field(default_factory=threading.Event)
     job: BatchJob | None = None
     since: float = 0.0
-
     used_since: float | None = None
+    is_late: bool = False
 
     def left(self, walltime: float | None) -> float | None:
         """Return the seconds until its walltime is over, None for no limit.
@@ -56,29 +60,45 @@ class Grant:
 class _Waiting:
     """A cluster that waits for its nodes: who is told of it, and what became of it."""
 
-    def __init__(self, cluster: DeployedCluster, queue: JobQueue, tell: Tell) -> None:
+    def __init__(self, cluster: DeployedCluster, queue: JobQueue, notify: Notify) -> None:
         self.cluster = cluster
         self.queue = queue
-        self.tell = tell
         self.failure: GridError | None = None
+        self._notify = notify
+        self._is_late = False
+
+    def tell(self, words: str) -> None:
+        """Say something of the jobs of the cluster."""
+        self._notify(PlaceQueued(self.cluster.identifier, words))
+
+    def be_late(self) -> None:
+        """Say once that the run begins without it."""
+        if not self._is_late:
+            self._is_late = True
+            self._notify(PlaceLate(self.cluster.identifier))
 
 
 class CoAllocator:
     """The jobs of all clusters of a run that are behind queues. Any thread may call it.
 
-    `clusters` are those clusters; the run begins once each of them has asked and has its nodes.
+    The run begins once each of them has asked and has its nodes, or so many as are enough for the
+    deployment, unless it `waits_for_all`.
     """
 
-    def __init__(self, clusters: Iterable[DeployedCluster]) -> None:
-        self._clusters = {one.identifier: one for one in clusters}
+    def __init__(self, deployment: Deployment, *, waits_for_all: bool = False) -> None:
+        self.deployment = deployment
+        """What is deployed, led by clusters that have their nodes."""
+        self._clusters = {one.identifier: one for one in deployment.queued()}
         idle = {
             name: one.batch.longest_idle
             for name, one in self._clusters.items()
             if one.batch is not None
         }
         requests = [one.batch for one in self._clusters.values() if one.batch is not None]
-        way = AskingWay.RESERVE if can_reserve(requests) else AskingWay.CHOSEN
-        self._planner = CoAllocation(idle, random.random, way)
+        start = None if waits_for_all else deployment.start
+        is_common = start is None and can_reserve(requests)
+        way = AskingWay.RESERVE if is_common else AskingWay.CHOSEN
+        self._planner = CoAllocation(idle, random.random, way, start and start[0])
         self._changed = threading.Condition()
         self._tasks = TaskGroup()
         self._waiting: dict[str, _Waiting] = {}
@@ -88,13 +108,15 @@ class CoAllocator:
         self._given_up: set[str] = set()
         self._began: float | None = None
 
-    def nodes(self, name: str, queue: JobQueue, tell: Tell) -> Grant:
-        """Wait until all clusters have their nodes; return those of one, asked for in `queue`.
+    def nodes(self, name: str, queue: JobQueue, notify: Notify) -> Grant:
+        """Wait until enough clusters have their nodes; return those of one, asked for in `queue`.
+
+        If the run begins without it that is said, and its own nodes are waited for.
 
         Raises:
             GridError: its batch system grants none, or it was given up.
         """
-        waiting = _Waiting(self._clusters[name], queue, tell)
+        waiting = _Waiting(self._clusters[name], queue, notify)
         with self._changed:
             self._waiting[name] = waiting
             self._do(self._planner.ask(name, time.monotonic()))
@@ -106,10 +128,15 @@ class CoAllocator:
                     raise LauncherClosed(
                         "the run ended while the job was queued", place=waiting.cluster.path
                     )
+                if self._planner.has_begun:
+                    waiting.be_late()
                 self._do(self._planner.wake(time.monotonic()))
                 due = self._planner.wakes_at
                 self._changed.wait(None if due is None else max(0.0, due - time.monotonic()))
-            return self._chosen[name]
+            grant = self._chosen[name]
+            if grant.is_late:
+                waiting.be_late()
+            return grant
 
     def give_up(self, name: str) -> None:
         """Give back all that was granted to a cluster, and take its jobs out of the queue."""
@@ -141,10 +168,11 @@ class CoAllocator:
                 case GiveBack(request):
                     self._report_given_back(request)
                     self._give_back(request)
-                case BeginAll(requests):
-                    self._chosen = {one.cluster: self._grants[one] for one in requests}
-                    for grant in self._chosen.values():
-                        grant.used_since = time.monotonic()
+                case UseNodes(requests, late):
+                    self.deployment = self.deployment.led_without(self._planner.missing())
+                    for one in requests:
+                        grant = self._chosen[one.cluster] = self._grants[one]
+                        grant.used_since, grant.is_late = time.monotonic(), late
 
     def _submit(self, request: QueueRequest, after: float | None) -> None:
         waiting = self._waiting[request.cluster]

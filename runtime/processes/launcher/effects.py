@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 from runtime.coupling.deployed_codes import Codes
 from runtime.deployment.model import ASSEMBLY, DeployedCluster
-from runtime.deployment.planning.opening import levels_at
+from runtime.deployment.planning.opening import TUNNELS
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import Step, StepKind
 from runtime.errors import GridError
@@ -33,9 +33,11 @@ from runtime.lifecycle.events import (
     Effect,
     Explain,
     Explained,
+    Fill,
     GiveUp,
     Go,
     Kill,
+    LeaveOut,
     Show,
     Signal,
     Start,
@@ -49,13 +51,14 @@ from runtime.lifecycle.run_life import RunPhase
 from runtime.lifecycle.run_plan import replica_ranks
 from runtime.lifecycle.state import RunState
 from runtime.machine.calls import DispatchTable
-from runtime.machine.paths import FIRST_CLUSTER, GRID, LAUNCHER, hosted_identifiers
+from runtime.machine.paths import FIRST_CLUSTER, GRID, LAUNCHER
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.co_allocator import CoAllocator
 from runtime.processes.launcher.helpers import Helper, kill_all
 from runtime.processes.launcher.incoming_calls import IncomingCalls
+from runtime.processes.launcher.late_clusters import LateClusters
 from runtime.processes.launcher.openings import Openings, Post
 from runtime.processes.launcher.output import (
     MOST_CREDIT,
@@ -94,8 +97,8 @@ _log = logging.getLogger(__name__)
 class Executor:
     """Owns the places and helpers of a run. `do` is called by the engine's thread only."""
 
-    _stopping = False
-    _tunnels: Tunnels | None = None
+    _stopping = _has_begun = False
+    _tunnels: tuple[Tunnels, ...] = ()
 
     def __init__(
         self,
@@ -125,9 +128,7 @@ class Executor:
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places: dict[str, ClusterPlace] = {}
         self._logins = LoginNodes(local)
-        self._allocator = CoAllocator(
-            one for one in plan.deployment.clusters() if one.batch is not None
-        )
+        self._allocator = CoAllocator(plan.deployment, waits_for_all=codes.idle)
         self.router = CallRouter(plan, self._places, self._host, assembly)
         self._add_places(reach, idle=codes.idle)
         self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
@@ -157,11 +158,16 @@ class Executor:
             lambda seconds, then: reactor.later(seconds, lambda: post(then)),
             sampling=samples,
         )
-        codes.registry.connect(
-            self.router.news_to, self.router.mail_to, self.router.publish_coupled
+        self._late = LateClusters(
+            self._places, self._allocator, self.router, self._ranks, self._stage_out
         )
-        codes.connect(lambda cluster: self._places[cluster].orders, reactor.later)
+        self._connect_codes(codes)
         self.calls.dispatch |= {name: self._reports(place) for name, place in self._places.items()}
+
+    def _connect_codes(self, codes: Codes) -> None:
+        router = self.router
+        codes.registry.connect(router.news_to, router.mail_to, router.publish_coupled)
+        codes.connect(lambda cluster: self._places[cluster].orders, self._reactor.later)
 
     def _add_places(self, reach: Reach, *, idle: bool) -> None:
         for cluster in self._plan.deployment.clusters():
@@ -207,13 +213,8 @@ class Executor:
             ranks=self._ranks,
             waits=self.waits,
             checks=self.waits.checks,
-            parts=self._parts_at(place),
+            router=self.router,
         ).dispatch_table()
-
-    def _parts_at(self, place: ClusterPlace) -> list[str]:
-        """Return the parts of the machine whose components live in the front-end of a place."""
-        levels = levels_at(self._plan.deployment, place.cluster.position)
-        return hosted_identifiers(place.identifier, levels)
 
     def __enter__(self) -> Self:
         """Return the executor, to be closed at the end of the block."""
@@ -227,8 +228,8 @@ class Executor:
         if self._input is not None:
             self._input.close()
         kill_all(self._helpers)
-        if self._tunnels is not None:
-            self._tunnels.close()
+        for tunnels in self._tunnels:
+            tunnels.close()
         for place in self._places.values():
             place.kill()
             self._tasks.do(f"closing {place.cluster.path}", partial(self._close, place))
@@ -263,7 +264,7 @@ class Executor:
                 self._go()
             case Stop():
                 self._stop()
-            case Announce() | CondemnRank() | TellUnreachable() | Signal():
+            case LeaveOut() | Fill() | Announce() | CondemnRank() | TellUnreachable() | Signal():
                 self._do_to_ranks(effect)
             case Condemn(cluster, why):
                 self._verdicts.condemn(self._places[cluster], why)
@@ -279,8 +280,15 @@ class Executor:
                     place.was_lost = True
                     place.kill()
 
-    def _do_to_ranks(self, effect: Announce | CondemnRank | TellUnreachable | Signal) -> None:
+    def _do_to_ranks(
+        self, effect: LeaveOut | Fill | Announce | CondemnRank | TellUnreachable | Signal
+    ) -> None:
         match effect:
+            case LeaveOut(cluster):
+                self._late.leave_out(cluster)
+                self._shake_hands()
+            case Fill(cluster):
+                self._ranks.fill(cluster)
             case Announce(death, is_new):
                 self._ranks.announce(death, is_new=is_new)
             case CondemnRank(rank, why):
@@ -299,8 +307,9 @@ class Executor:
                 self._facts.tell(place.identifier, traffic)
             for held in place.held_nodes():
                 self._facts.tell(place.identifier, held)
-        for carried in () if self._tunnels is None else self._tunnels.traffic():
-            self._facts.tell(MACHINE, carried)
+        for tunnels in self._tunnels:
+            for carried in tunnels.traffic():
+                self._facts.tell(MACHINE, carried)
         for results in self._stage_out.results():
             self._facts.tell(results.cluster, results)
 
@@ -336,13 +345,30 @@ class Executor:
             case _:
                 self._post(StepFailed(step.name, f"{step.name}: this cannot be started"))
 
-    def _open_tunnels(self, step: Step) -> None:
-        clusters = self._plan.deployment.tunnelled()
-        self._tunnels = Tunnels(self._local, self._post)
-        self._tunnels.start(step, [self._places[one.identifier] for one in clusters])
+    def _open_tunnels(self, step: Step, new: ClusterPlace | None = None) -> None:
+        """Open tunnels between all clusters that need them, or only those to a new one."""
+        clusters = [one.identifier for one in self._plan.deployment.tunnelled()]
+        places = [self._places[one] for one in clusters if one not in self._late.missing]
+        if len(places) < 2:
+            self._post(StepUp(step.name))
+            return
+        tunnels = Tunnels(self._local, self._post, new)
+        self._tunnels += (tunnels,)
+        tunnels.start(step, places)
+
+    def _join_late(self) -> None:
+        """Let clusters join that have come late, over tunnels where they need these."""
+        if not self._has_begun or self._stopping:
+            return
+        for place in self._late.join():
+            if place.cluster in self._plan.deployment.tunnelled():
+                step = self._steps[TUNNELS]
+                opened = partial(self._open_tunnels, step, place)
+                self._tasks.do(step.name, opened, self._failed(step))
 
     def _go(self) -> None:
-        self._stage_out.go()
+        self._has_begun = True
+        self._stage_out.go(self._late.missing)
         self._facts.tell(MACHINE, RunStarted())
         self._codes.go()
         for place in self._places.values():
@@ -351,6 +377,7 @@ class Executor:
         if self._assembly is not None:
             self._assembly.go()
         self.samples.begin()
+        self._join_late()
 
     def _stop(self) -> None:
         self._stopping = True
@@ -407,8 +434,8 @@ class Executor:
 
     def _shake_hands(self) -> None:
         """Let parts of the machine wait for their members, but not before all front-ends serve."""
-        if all(one.is_up for one in self._places.values()):
-            self._verdicts.begin()
+        if self._late.are_others_up():
+            self._verdicts.begin(self._late.missing)
             waiting, self._handshakes = self._handshakes, []
             for part in waiting:
                 self.router.host_of(part).orders.expect(part, self._members(part))
@@ -418,9 +445,7 @@ class Executor:
         if part in self._places:
             ranks = 0 if self._codes.idle else self._places[part].cluster.ranks
             return [f"{part}:{rank}" for rank in range(ranks)]
-        if part:
-            return [one for one in self._places if one.partition(":")[0] == part]
-        return [str(number) for number in range(len(self._plan.deployment.sites))]
+        return self._late.members(part)
 
     def read_input(self, place: ClusterPlace, size: int) -> None:
         """Read what the first rank wants to read, if the run has an input at all."""
@@ -438,6 +463,7 @@ class Executor:
         if self._stopping:
             place.orders.stop()
         self._shake_hands()
+        self._join_late()
 
 
 def _traffic(place: ClusterPlace) -> Iterator[RouteTraffic | ForwardedTraffic]:

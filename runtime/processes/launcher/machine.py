@@ -94,7 +94,7 @@ class Machine:
         self._samples = samples
         self._warm = warm
         self._stdin = stdin
-        timeouts = timeouts or RunTimeouts()
+        timeouts = timeouts or RunTimeouts(plan.start_limit)
         timeouts = replace(timeouts, run=timeouts.run or plan.deployment.run_timeout)
         self._codes = Codes(plan, steered=steered, idle=idle, settle=timeouts.settle)
         self._deployed = self._new_assembly(steered) if plan.deployment.assembly else None

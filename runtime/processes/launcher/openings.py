@@ -17,7 +17,7 @@ from runtime.launchers.local import LocalLauncher
 from runtime.lifecycle.events import Event, ParentKilled, PlaceClosed, PlaceLost, StepFailed
 from runtime.processes.configuration import Keys
 from runtime.processes.launcher.autopsy import end_of_parent, fault_of
-from runtime.processes.launcher.nursery import Nursery
+from runtime.processes.launcher.local_front_ends import LocalFrontEnds
 from runtime.processes.launcher.place import ClusterPlace, RemotePlace, RequestHandler
 from runtime.processes.launcher.supply import is_on_this_machine
 from runtime.processes.launcher.task_group import TaskGroup
@@ -62,7 +62,7 @@ class Openings:
             self._begun.add(python)
             self.tasks.do(
                 f"opening places with {python}",
-                lambda: Nursery(together, handler).open(
+                lambda: LocalFrontEnds(together, handler).open(
                     self.plan, self._keys(), self.local, self.warm
                 ),
                 partial(self._cannot_open, together),
@@ -124,4 +124,5 @@ class Openings:
         fault.place = fault.place or ", ".join(place.cluster.path for place in places)
         self.post(StepFailed(f"front-end:{places[0].identifier}", str(fault)))
         for place in places:
+            place.was_lost = True
             self.post(PlaceClosed(place.identifier))

@@ -50,10 +50,10 @@ class OutputSpreader:
     ) -> None:
         """Say what came from a cluster, or its `mpiexec` if no rank; raises ListenerRaised."""
         for rank, stream, block in batch:
-            name, said = cluster if rank is None else f"{cluster}:{rank}", bytes(block)
+            name, written = cluster if rank is None else f"{cluster}:{rank}", bytes(block)
             if self._replicas is not None and rank is not None:
-                name, said = self._replicas.written(name, stream, said)
-            self.block(name, stream, said, credit, len(block))
+                name, written = self._replicas.written(name, stream, written)
+            self.block(name, stream, written, credit, len(block))
 
     def finish(self) -> None:
         """Say what is left of lines that were never completed."""

@@ -91,8 +91,8 @@ def _mpi4py_suffixes() -> set[str]:
 
 def python_at(launcher: Launcher, python: str) -> PythonThere:
     """Return what a Python at a place has; raises LaunchError."""
-    said = Collected()
-    process = launcher.start(Command((python, "-c", _PROBE.format(packages=PACKAGES))), said)
+    printed = Collected()
+    process = launcher.start(Command((python, "-c", _PROBE.format(packages=PACKAGES))), printed)
     process.close_input()
     try:
         ended = process.wait(PROBE_TIMEOUT)
@@ -110,7 +110,7 @@ def python_at(launcher: Launcher, python: str) -> PythonThere:
             cause="\n".join(process.tail),
             cure="Name another Python in the cluster's <front-end>; 3.11 or newer is needed",
         )
-    path, lacks, found = [*said.output.split("\n"), "", "", ""][:3]
+    path, lacks, found = [*printed.output.split("\n"), "", "", ""][:3]
     try:
         known = os.fsdecode(bytes.fromhex(path))
     except ValueError:  # a wrapper around that Python prints something of its own

@@ -57,16 +57,14 @@ _ERRORS: Mapping[str, type[GcmError]] = MappingProxyType(
 )
 
 
-class StandIn(Protocol):
+class RemotePart(Protocol):
     """What stands for a component of the machine in another process."""
 
     def state(self) -> State:
         """Return the state of the component, as the run knows it."""
-        ...
 
     def ask(self, controller: str, operation: str) -> Any:
         """Ask a controller of the component, and wait for the answer."""
-        ...
 
 
 class PartLife(LifeCycleController):
@@ -133,10 +131,10 @@ def settle(root: Component, more: Sequence[Component] = ()) -> None:
             root.membrane.add(_fixed(made)(root))
 
 
-def _part_of(component: Component) -> StandIn:
+def _part_of(component: Component) -> RemotePart:
     leaf = component.child(CLUSTERING) if isinstance(component, Composite) else component
     assert leaf is not None
-    found: StandIn = leaf.content
+    found: RemotePart = leaf.content
     return found
 
 

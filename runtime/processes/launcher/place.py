@@ -21,7 +21,7 @@ from runtime.launchers.command import CommandLauncher
 from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError, WayFailed
 from runtime.launchers.family import is_alive
 from runtime.launchers.local import LocalLauncher
-from runtime.lifecycle.events import PlaceGranted, PlaceQueued
+from runtime.lifecycle.events import PlaceGranted, PlaceLate, PlaceQueued
 from runtime.lifecycle.outcome import HeldNodes
 from runtime.machine.calls import stub
 from runtime.machine.contracts import Orders
@@ -47,11 +47,11 @@ class RequestHandler:
     reactor: Reactor
     handle_call: Callable[[ClusterPlace, IncomingCall], Future[Any] | IncomingCall | None]
     ended: Callable[[ClusterPlace, str], None]
-    notify: Callable[[PlaceQueued | PlaceGranted], None]
+    notify: Callable[[PlaceQueued | PlaceLate | PlaceGranted], None]
 
 
 class ClusterPlace:
-    """A cluster on this machine; its front-end is started together with others, by a nursery."""
+    """A cluster on this machine; its front-end is started together with others, in one process."""
 
     def __init__(
         self,
@@ -69,6 +69,7 @@ class ClusterPlace:
         self.folder = ""  # where the ranks start, and what paths of results begin at
         self.supplied: Supplied | None = None  # once the front-end is started
         self.is_up = False
+        self.is_late = False  # the run had begun without it
         self.was_lost = False  # its front-end could not clean up
         self.was_killed = False  # from here
         self.hosts: tuple[str, ...] = ()  # those that a batch system has granted
@@ -151,7 +152,7 @@ class ClusterPlace:
 
     @property
     def has_lost_parent(self) -> bool:
-        """Whether the process from which its front-end has parted was ended by somebody else."""
+        """Whether the process that has forked its front-end was ended by somebody else."""
         process = self.process
         if process is None or self.was_killed or not process.pid or process.pid == self.pid:
             return False
@@ -186,7 +187,10 @@ class RemotePlace(ClusterPlace):
         """Reach the cluster, bring files, start its front-end; raises LaunchError."""
         self.launcher = self._reach(self.cluster, self._local, SSH_TIMEOUT)
         self._check_wanted()
-        given = supply(plan, self.cluster, self.launcher, keys, idle=self.idle, granted=self.hosts)
+        given = supply(
+            plan, self.cluster, self.launcher, keys,
+            idle=self.idle, granted=self.hosts, is_late=self.is_late,
+        )  # fmt: skip
         self.work, self.folder, self.supplied = given.work, given.folder, given
         first = as_first_input([given.configuration])
         self._check_wanted()

@@ -12,7 +12,7 @@ from runtime.launchers.allocation import JobAllocation
 from runtime.launchers.base import Launcher
 from runtime.launchers.job_queue import JobQueue
 from runtime.launchers.local import LocalLauncher
-from runtime.lifecycle.events import PlaceGranted, PlaceQueued
+from runtime.lifecycle.events import PlaceGranted
 from runtime.lifecycle.outcome import HeldNodes
 from runtime.lifecycle.walltimes import Walltime
 from runtime.processes.configuration import Keys
@@ -76,15 +76,14 @@ class QueuedPlace(RemotePlace):
         request, name = self.cluster.batch, self.identifier
         assert request is not None
         self._queue.ready()
-        grant = self._allocator.nodes(
-            name, self._queue, lambda words: handler.notify(PlaceQueued(name, words))
-        )
+        grant = self._allocator.nodes(name, self._queue, handler.notify)
         self._allocation, self.hosts = grant.allocation, grant.allocation.hosts
+        self.is_late = grant.is_late
         walltime, left = None, grant.left(request.walltime or None)
         if left is not None:
             walltime = Walltime(left, request.reserve, request.signal, request.signal_before)
         handler.notify(PlaceGranted(name, walltime))
-        super().open(plan, keys, handler)
+        super().open(replace(plan, deployment=self._allocator.deployment), keys, handler)
         if not self._queue.system.ends_processes:
             threading.Thread(target=self._end_with_job, daemon=True).start()
 

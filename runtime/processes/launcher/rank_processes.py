@@ -26,12 +26,12 @@ from runtime.lifecycle.replacements import (
 from runtime.lifecycle.run_plan import run_plan_of
 from runtime.lifecycle.suspicions import Suspicion, Suspicions
 from runtime.machine.deaths import RankDeath
-from runtime.membership.whereabouts import RankArrival
+from runtime.membership.whereabouts import RankArrival, Report
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.wait_facts import ProcessOfRank
 from runtime.rank_name import RankName
-from runtime.transport.keys import parsed
+from runtime.transport.keys import member_name, parsed
 from runtime.transport.reactor import Reactor
 
 _HOMELESS = (
@@ -72,6 +72,9 @@ class RankProcesses:
         self._replaceable = _ranks_that_go_on(plan)
         self._suspicions = Suspicions(self._replacements.incarnation)
         self._lost_places: set[str] = set()
+        self._late: set[str] = set()
+        self._ends: list[RankDeath] = []
+        self._moves: list[Report] = []
         self._is_over = False
 
     @property
@@ -108,6 +111,7 @@ class RankProcesses:
             host="" if arrival is None else arrival.host,
             when=time.strftime("%H:%M:%S"),
         )
+        self._ends.append(dated)
         effects = self._replacements.ended(rank)
         self._do(one for one in effects if isinstance(one, TellMoved))  # else nobody knows it
         self._send(dated)
@@ -153,6 +157,27 @@ class RankProcesses:
             known = self._replaceable.get(self._places[cluster].cluster.application, ())
             self._do(self._replacements.wanted(one for one in lost if parsed(one)[0] in known))
 
+    # --- clusters that come late ------------------------------------------------------------------
+
+    def leave_out(self, cluster: str) -> None:
+        """Keep the places of the ranks of a cluster until it has come."""
+        self._late.add(cluster)
+
+    def brief(self, cluster: str) -> None:
+        """Let the front-end of a cluster that has come late know which processes came and went."""
+        orders = self._places[cluster].orders
+        orders.lost([one.plain for one in self._ends])
+        orders.moved(self._moves)
+
+    def fill(self, cluster: str) -> None:
+        """Start the ranks of a cluster that has come late, also those that were wanted before."""
+        self._late.discard(cluster)
+        for rank in self._replacements.joining(cluster):
+            self._start_again(rank, self._replacements.incarnation(rank))
+        ranks = range(self._places[cluster].cluster.ranks)
+        first = [member_name(f"{cluster}:{number}", FIRST) for number in ranks]
+        self._do(self._replacements.wanted(first))
+
     def _do(self, effects: Iterable[ReplacementEffect]) -> None:
         for effect in effects:
             match effect:
@@ -161,6 +186,7 @@ class RankProcesses:
                 case EndRank(rank):
                     self._places[_cluster(rank)].orders.end_rank(rank)
                 case TellMoved(report):
+                    self._moves.append(report)
                     for place in self._places.values():
                         place.orders.moved([report])
 
@@ -169,9 +195,9 @@ class RankProcesses:
         if self._codes.incarnation(cluster) > 1:
             text = "could not be started again alone: its code was itself started again"
             self._post(RankDeath.lost(rank, text))
-        elif cluster in self._lost_places:
+        elif cluster in self._lost_places or self._places[cluster].was_lost:
             self._post(RankDeath.lost(rank, _HOMELESS))
-        else:
+        elif cluster not in self._late:  # else it is started once that has come
             self._places[cluster].orders.start_again(rank, incarnation)
 
     # --- those that cannot reach each other -------------------------------------------------------

@@ -51,7 +51,7 @@ class Samples:
         self._is_due = False
         self._is_looking = False
         self._looks = 0
-        self._told: dict[str, RankSeen] = {}
+        self._reported: dict[str, RankSeen] = {}
 
     def begin(self) -> None:
         """Look from now on: the application runs."""
@@ -61,7 +61,7 @@ class Samples:
     def every(self, seconds: float) -> None:
         """Look every so many seconds from now on, and tell all once more."""
         self._seconds = seconds
-        self._told.clear()
+        self._reported.clear()
         self._sample_later(0.0)
 
     def end(self) -> None:
@@ -93,8 +93,8 @@ class Samples:
         for name, record in seen:
             if not isinstance(record, RankSeen):
                 self._facts.tell(name, record)
-            elif is_for_all or _lasting(record) != _lasting(self._told.get(name)):
-                self._told[name] = record
+            elif is_for_all or _lasting(record) != _lasting(self._reported.get(name)):
+                self._reported[name] = record
                 self._facts.tell(name, record)
 
 

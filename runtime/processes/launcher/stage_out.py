@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from runtime.results.collecting import Fetcher
     from runtime.results.kept_note import KeptNote
     from runtime.results.result_folders import ResultFolder
+    from runtime.results.result_placement import ResultPlacement
 
 
 class StageOut:
@@ -47,10 +48,18 @@ class StageOut:
         self._fetchers: dict[str, Fetcher] = {}
         self._noted: dict[str, list[KeptFolder]] = {}
         self._notes: dict[str, KeptNote] = {}
+        self._placement: ResultPlacement | None = None
 
-    def go(self) -> None:
-        """Begin: from now on there may be results."""
-        if not self._steps:
+    def go(self, late: Collection[str]) -> None:
+        """Begin: from now on there may be results, but of clusters that are `late`."""
+        self._begin([one for one in self._steps if one.name.partition(":")[2] not in late])
+
+    def join(self, cluster: str) -> None:
+        """Begin with a cluster that has come late."""
+        self._begin([one for one in self._steps if one.name.partition(":")[2] == cluster])
+
+    def _begin(self, steps: Sequence[Step]) -> None:
+        if not steps:
             return
         # Only who brings results home waits for these.
         from runtime.results.collecting import Fetcher, warn
@@ -58,8 +67,8 @@ class StageOut:
         from runtime.results.result_placement import ResultPlacement
 
         instructions = Instructions.of(self._deployment)
-        placement = ResultPlacement(time.time(), warn)
-        for step in self._steps:
+        placement = self._placement = self._placement or ResultPlacement(time.time(), warn)
+        for step in steps:
             home = os.path.expanduser(step.folder)
             moves = tuple(
                 replace(one, destination=os.path.expanduser(one.destination)) for one in step.files
@@ -99,10 +108,9 @@ class StageOut:
         from runtime.results.kept_note import KeptNote, notes_in
 
         for home, kept in self._noted.items():
-            for path in notes_in(home):
+            for path in () if home in self._notes else notes_in(home):
                 warn(f"an earlier run left results elsewhere, or was killed: see {path}")
-            self._notes[home] = KeptNote(home)
-            self._notes[home].write(kept)
+            self._notes.setdefault(home, KeptNote(home)).write(kept)
 
     def _make_room(self, parent: str) -> str:
         """Make a folder for what is not whole yet, near to where it belongs."""

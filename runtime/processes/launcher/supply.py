@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from gcm.records import dataclass
 from runtime.deployment.model import DeployedCluster
@@ -67,12 +68,13 @@ def supply(
     *,
     idle: bool = False,
     granted: Sequence[str] = (),
+    is_late: bool = False,
 ) -> Supplied:
     """Bring all that the front-end of a cluster needs; raises LaunchError.
 
     `address` is where it finds the launcher, empty for its standard input and output. `idle` ranks
     are not started before somebody asks for them. `granted` are the hosts of a job, where there is
-    one, instead of those that the plan has.
+    one, instead of those that the plan has. Where it `is_late`, its ranks are started one by one.
     """
     there = launcher.ready().python
     asked = cluster.front_end.folder
@@ -99,13 +101,14 @@ def supply(
         at_once = ranks.depends_on == (step.name,) and not idle
         assert ranks.job is not None
         job = _job_there(ranks.job, run_directory, python, library, search)
+        job = replace(job, is_late=is_late)
         if len(granted) > 1:
             each = (held for _, held in job.hosts)
             job = replace(job, hosts=tuple(zip(granted, each, strict=False)))
     passage = launcher.passage
     forwards = _forwards(plan, cluster, run_directory, passage)
     ring = _keys(plan, cluster, RunKeys(keys.secret), is_dialling=bool(address))
-    told = Configuration(
+    configuration = Configuration(
         cluster=cluster.identifier,
         path=cluster.path,
         levels=levels,
@@ -119,21 +122,13 @@ def supply(
         keys=ring,
         certificates=keys.certificates(ring.checks, datetime.datetime.now(datetime.UTC)),
         nodes=tuple(_nodes(plan, with_python, run_directory, folder, search)),
-        machine=pickle.dumps(_machine_of(plan, cluster), protocol=5),
+        settings=_settings(plan, cluster),
         reach=_reach(plan, cluster, job, passage),
         forwards=forwards,
         known_as=cluster.front_end.address,
         passage=passage,
         watch=watch_of(plan),
-        named_classes=tuple(
-            (one.role, one.name, one.scope, one.between, str(one.location))
-            for one in plan.deployment.named_classes
-        ),
-        plans=plan.deployment.plans,
-        explain_waits=plan.deployment.explain_waits,
-        observed=plan.deployment.observed,
-        traced=plan.deployment.traced,
-        checked=plan.deployment.checked,
+        start_limit=plan.start_limit,
         wan=cluster.wan,
         names=plan.deployment.rank_names(),
         tunnels=_tunnels(plan, cluster),
@@ -141,7 +136,7 @@ def supply(
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
     )
-    return Supplied(argv, _paths(search), work, folder, told)
+    return Supplied(argv, _paths(search), work, folder, configuration)
 
 
 def _keys(
@@ -254,6 +249,28 @@ def _port(cluster: DeployedCluster, job: Job | None, forwards: str) -> int | Non
     if cluster.front_end.port and not forwards.endswith(f":{cluster.front_end.port}"):
         return cluster.front_end.port
     return 0 if job is not None and job.is_elsewhere else None
+
+
+def _settings(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str, Any]:
+    """Return with what each rank of a cluster is configured.
+
+    It tells of waits that take `explain-waits` seconds, 0 for none, counts its calls if these are
+    to be `observed`, keeps the latest where they are `traced`, and tells of all where they are
+    `checked`.
+    """
+    deployment = plan.deployment
+    return {
+        "machine": pickle.dumps(_machine_of(plan, cluster), protocol=5),  # for those who open it
+        "named-classes": [
+            (one.role, one.name, one.scope, one.between, str(one.location))
+            for one in deployment.named_classes
+        ],
+        "plans": deployment.plans,
+        "explain-waits": deployment.explain_waits,
+        "observed": deployment.observed,
+        "traced": deployment.traced,
+        "checked": deployment.checked,
+    }
 
 
 def _reach(plan: DeploymentPlan, cluster: DeployedCluster, job: Job | None, passage: str) -> str:

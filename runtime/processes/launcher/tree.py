@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Any, cast
 
 from gcm.adl.writing import describe, write_definition
+from gcm.components import CommentNote, Notes
 from gcm.components.composite import Composite
 from gcm.components.membrane import MembraneDescription
-from gcm.components.model import CommentNote, Component, Notes
+from gcm.components.model import Component
 from gcm.factory import composite, wrapper
 from gcm.interfaces.future import Future
 from gcm.interfaces.types import ComponentType

@@ -31,9 +31,18 @@ _log = logger(__name__)
 
 
 class Tunnels:
-    """Starts the hub once, and tells when all ends are there."""
+    """Starts the hub once, and tells when all ends are there.
 
-    def __init__(self, local: LocalLauncher, post: Callable[[Event], None]) -> None:
+    With a `new` place only those between that and others are made: there are some already.
+    """
+
+    def __init__(
+        self,
+        local: LocalLauncher,
+        post: Callable[[Event], None],
+        new: ClusterPlace | None = None,
+    ) -> None:
+        self._new = new
         self._local = local
         self._post = post
         self._places: Sequence[ClusterPlace] = ()
@@ -45,11 +54,11 @@ class Tunnels:
     def start(self, step: Step, places: Sequence[ClusterPlace]) -> None:
         """Start the hub, and an end beside the front-end of each place; raises LaunchError."""
         self._step, self._places = step.name, places
-        told = [self._end(number, place) for number, place in enumerate(places)]
+        ends = [self._end(number, place) for number, place in enumerate(places)]
         command = Command(
             python_module(sys.executable, hub.MODULE),
             python_path(),
-            first_input=json.dumps(told).encode() + b"\n",
+            first_input=json.dumps(ends).encode() + b"\n",
         )
         self._process = self._local.start(command, Lines(self._line_read))
         self._process.when_done(self._ended)
@@ -79,9 +88,9 @@ class Tunnels:
         sockets = {
             other: _path_of(address_in(run_directory, socket_to(one.identifier)), place)
             for other, one in enumerate(self._places)
-            if other != number
+            if other != number and self._new in (None, one, place)
         }
-        told = {
+        description = {
             "me": number,
             "marker": marker,
             "sockets": sockets,
@@ -89,7 +98,7 @@ class Tunnels:
         }
         settings = [f"{name}={value}" for name, value in supplied.environment.items()]
         python = python_module(supplied.argv[0], end.MODULE)
-        leading = place.leading(("env", *settings, *python, json.dumps(told)))
+        leading = place.leading(("env", *settings, *python, json.dumps(description)))
         return {
             "argv": leading.argv,
             "environment": dict(leading.environment),
@@ -101,13 +110,13 @@ class Tunnels:
         if stream is not OutputStream.OUTPUT:
             _log.info("tunnels: %s", line)
             return
-        told = json.loads(line)
-        self._carried = told.get("carried", self._carried)
-        if "ready" in told:
+        report = json.loads(line)
+        self._carried = report.get("carried", self._carried)
+        if "ready" in report:
             self._is_up = True
             self._post(StepUp(self._step))
-        if "gone" in told and not self._is_closed:
-            self._gone(self._places[told["gone"]].cluster.path, told["code"])
+        if "gone" in report and not self._is_closed:
+            self._gone(self._places[report["gone"]].cluster.path, report["code"])
 
     def _gone(self, path: str, code: int) -> None:
         what = f"the tunnel to {path} has ended, with exit code {code}"
@@ -126,11 +135,11 @@ class Tunnels:
         if self._is_closed:
             return
         assert self._process is not None
-        said = "\n".join(self._process.tail)
+        tail = "\n".join(self._process.tail)
         if self._is_up:
-            _log.warning("the hub of all tunnels has ended: %s", said)
+            _log.warning("the hub of all tunnels has ended: %s", tail)
         else:
-            self._post(StepFailed(self._step, f"the hub of the tunnels has ended\n{said}"))
+            self._post(StepFailed(self._step, f"the hub of the tunnels has ended\n{tail}"))
 
 
 def _path_of(address: str, place: ClusterPlace) -> str:

@@ -7,7 +7,7 @@ nothing is heard, about which the detector decides.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -58,11 +58,14 @@ class Verdicts:
                 ),
             )  # fmt: skip
 
-    def begin(self) -> None:
-        """Watch from now on, and let the front-ends do so; a second time changes nothing."""
+    def begin(self, late: Collection[str]) -> None:
+        """Watch from now on, and let the front-ends do so; a second time changes nothing.
+
+        Those that are `late` are never watched: they are lost with their connections.
+        """
         if self._loop is not None and not (self._has_begun or self._is_over):
             self._has_begun = True
-            self._reactor.soon(self._begin)
+            self._reactor.soon(partial(self._begin, frozenset(late)))
 
     def heartbeat(self, place: ClusterPlace, args: tuple[Any, ...]) -> None:
         """Take what the detector of a front-end says, on the reactor's thread."""
@@ -92,11 +95,15 @@ class Verdicts:
 
     # --- on the reactor's thread ----------------------------------------------------------------
 
-    def _begin(self) -> None:
+    def _begin(self, late: frozenset[str]) -> None:
         assert self._loop is not None
         self._loop.begin()
-        for place in self._places.values():
-            place.orders.watch(self._loop.elapsed)
+        for name in self._places.keys() - late:
+            self._places[name].orders.watch(self._loop.elapsed)
+        self._judged |= late
+        for one in late:
+            self._loop.gone(one, "it has not come yet")
+        self._judged -= late
 
     def _send(self, to: str, call: Invocation) -> None:
         place = self._places[to]
@@ -110,7 +117,7 @@ class Verdicts:
 
     def _found(self, effect: Effect) -> None:
         place = self._places.get(getattr(effect, "member", ""))
-        if place is None:
+        if place is None or place.identifier in self._judged:
             return
         name = f"the front-end of {place.cluster.path} on {place.cluster.front_end.address}"
         match effect:

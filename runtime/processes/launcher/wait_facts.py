@@ -72,11 +72,11 @@ def facts_of(
 
 
 def _call(wait: Wait, names: RankNames) -> CallSeen:
-    from runtime.waits import said
+    from runtime.waits import described
 
     parts = tuple(AwaitedPart(part.kind, part.peer, part.tag) for part in wait.parts)
     seconds = round(wait.seconds, 1)
-    return CallSeen(wait.call, said(wait, names), seconds, wait.where, str(wait.comm), parts)
+    return CallSeen(wait.call, described(wait, names), seconds, wait.where, str(wait.comm), parts)
 
 
 def explained(finding: WaitFinding) -> WaitExplained:
@@ -87,10 +87,10 @@ def explained(finding: WaitFinding) -> WaitExplained:
 
 
 def _doing(seen: Snapshot) -> Iterator[tuple[str, str]]:
-    from runtime.waits import said
+    from runtime.waits import described
 
     for rank, state in seen.states.items():
-        calls = [f"in {said(one, seen.names)}" for one in state.waits]
+        calls = [f"in {described(one, seen.names)}" for one in state.waits]
         if state.may_act and state.at:
             calls.append(f"at {state.at}")
         yield rank, ", ".join(calls) or "at rest"

@@ -20,7 +20,7 @@ from runtime.processes.rank.waits import AT_THE_END, UNASKED
 from runtime.rank_name import RankName
 from runtime.topology import RankNames
 from runtime.views.facts import MACHINE, Record, WaitExplained
-from runtime.views.inspection import MOST_FINDINGS, explanation, told_findings
+from runtime.views.inspection import MOST_FINDINGS, explanation, finding_lines
 from runtime.views.stream import FactStream
 
 # What explains them is imported when somebody waits for long.
@@ -118,7 +118,7 @@ class WaitReports:
         self.clocks = Clocks(name_of_clock())
         self._round: _Round | None = None
         self._queue: list[tuple[bool, float, Seen]] = []
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._is_telling_due = False
         self._limit = 0.0
 
@@ -218,14 +218,14 @@ class WaitReports:
         """Log what all ranks are doing, and why they wait if that is new; and call `then`."""
 
         def end(seen: Snapshot) -> None:
-            fresh = self._untold(seen).findings
+            fresh = self._unreported(seen).findings
             self._log(seen, [explained(one) for one in seen.findings if one not in fresh])
             then()
 
         self.ask(end, with_stacks=True)
 
-    def _log(self, seen: Snapshot, told: Sequence[WaitExplained] = ()) -> None:
-        _log.warning("%s", "\n".join(explanation(self._facts_of(seen), seen.names, told)))
+    def _log(self, seen: Snapshot, reported: Sequence[WaitExplained] = ()) -> None:
+        _log.warning("%s", "\n".join(explanation(self._facts_of(seen), seen.names, reported)))
 
     def _facts_of(self, seen: Snapshot) -> list[tuple[str, Record]]:
         return [*facts_of(seen, self._present())]
@@ -335,17 +335,17 @@ class WaitReports:
         """Tell why ranks wait of which one has told that it waits for long."""
         self._report_waits(seen)
 
-    def _untold(self, seen: Snapshot) -> Snapshot:
+    def _unreported(self, seen: Snapshot) -> Snapshot:
         """Return it without what was told before."""
-        fresh = [one for one in seen.findings if _identity(one) not in self._told]
+        fresh = [one for one in seen.findings if _identity(one) not in self._reported]
         return replace(seen, findings=fresh)
 
     def _report_waits(self, seen: Snapshot) -> None:
         """Tell what was not told before."""
         from runtime.waits import stuck_in
 
-        fresh = self._untold(seen).findings[:MOST_FINDINGS]
-        self._told.update(map(_identity, fresh))
+        fresh = self._unreported(seen).findings[:MOST_FINDINGS]
+        self._reported.update(map(_identity, fresh))
         if fresh:
             found = [explained(one) for one in fresh]
             for one in found:
@@ -354,7 +354,7 @@ class WaitReports:
                 self._post(Stuck(tuple(sorted(stuck))))
                 if what := self._check_stuck(stuck, seen):
                     self._post(LeftBehind("\n".join(one.text for one in found), what=what))
-            _log.warning("%s", "\n".join(told_findings(found)))
+            _log.warning("%s", "\n".join(finding_lines(found)))
 
     def _check_stuck(self, stuck: Set[str], seen: Snapshot) -> str:
         """Tell faults of those stuck; return why the run has to end if a check made them wait."""

@@ -1,6 +1,6 @@
 """Starts the processes that load much before anybody needs them, beside what the launcher loads.
 
-There are two: one of which the front-ends of this machine part, and one of which its ranks do. Both
+There are two: one that forks the front-ends of this machine, and one that forks its ranks. Both
 begin as soon as a plan is known, in copies of a guard that has loaded nothing else.
 """
 
@@ -26,14 +26,14 @@ FRONT_END = "front-end"
 """What the guard of a warm start calls the program of a front-end."""
 
 RANKS = "ranks"
-"""What it calls the process of which ranks part, and how the socket of that is called."""
+"""What it calls the process that forks ranks, and how the socket of that is called."""
 
 FEWEST = 2
 """With one rank there is nothing to share."""
 
 
 class WarmStart:
-    """A launcher for this machine whose guard can become the front-ends, and what ranks part of.
+    """A launcher for this machine whose guard can become the front-ends, and what forks ranks.
 
     To be made before any thread is started; where there are threads, front-ends are started as
     processes of their own.
@@ -48,27 +48,27 @@ class WarmStart:
         guard = ForkedGuard({FRONT_END: _run, RANKS: _become_ranks}) if self._is_warm else None
         self.launcher = LocalLauncher(guard=guard)
         self.ranks = ""
-        """Where stand-ins of ranks find the process of which ranks part; empty without one."""
+        """Where proxies of ranks find the process that forks ranks; empty without one."""
         self._front_ends: Process | None = None
         self._has_loaded = False
 
     def load(self, plan: DeploymentPlan) -> None:
-        """Start what front-ends and ranks of a plan part of; raises LaunchError. Twice is once."""
+        """Start what forks front-ends and ranks of a plan; raises LaunchError. Twice is once."""
         if not self._is_warm or self._has_loaded:
             return
         self._has_loaded = True
         here = {one.identifier: one for one in plan.deployment.clusters() if one.is_local}
         if any(one.front_end.python == sys.executable for one in here.values()):
             self._front_ends = self.launcher.start(Command((FRONT_END,), python_path()))
-        jobs = [step.job for step in plan.steps if step.job is not None and can_part(step.job)]
+        jobs = [step.job for step in plan.steps if step.job is not None and can_fork(step.job)]
         jobs = [job for job in jobs if job.program.cluster in here]
         is_worth_it = sum(job.ranks for job in jobs) >= FEWEST and sys.platform == "linux"
         path = os.path.join(self.launcher.make_folder(), RANKS) if is_worth_it else ""
         if not path or len(os.fsencode(path)) > LONGEST_SOCKET_PATH:
             return
         worlds = {job.program.comm_world for job in jobs}
-        told = f"{path}\n{'grid' if 'grid' in worlds else 'cluster'}\n".encode()
-        command = Command((RANKS,), python_path(), first_input=told)
+        first_input = f"{path}\n{'grid' if 'grid' in worlds else 'cluster'}\n".encode()
+        command = Command((RANKS,), python_path(), first_input=first_input)
         self.launcher.start(command)
         self.ranks = path
 
@@ -93,8 +93,8 @@ class WarmStart:
         self.close()
 
 
-def can_part(job: Job) -> bool:
-    """Return whether the ranks of a job on this machine can part from a process that listens here.
+def can_fork(job: Job) -> bool:
+    """Return whether a process that listens here can fork the ranks of a job on this machine.
 
     They have to be Pythons like this one, here, and nothing may lie between: an option of `mpiexec`
     may name a program that is to run the ranks.

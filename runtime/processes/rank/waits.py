@@ -64,11 +64,11 @@ class RankWaits:
         """Tell which messages are left that nobody has received; no more is told afterwards."""
         self._has_ended = True
         observed = sys.modules.get("runtime.mpi.surface.observed_calls")
-        if observed is not None:
-            self._wrapper.appeals.called(self._wrapper.member, observed.counted())
+        if observed is not None and (counted := observed.counted()) is not None:
+            self._wrapper.appeals.called(self._wrapper.member, counted)
         traced = sys.modules.get("runtime.mpi.surface.traced_calls")
         if traced is not None:
-            for head, rows in traced.told():
+            for head, rows in traced.recorded():
                 self._wrapper.appeals.traced(self._wrapper.member, head | _clock(), rows)
         checked = sys.modules.get("runtime.mpi.surface.checked_calls")
         if checked is not None:
@@ -112,15 +112,15 @@ class RankWaits:
             _log.exception("the calls of this rank are not watched any more")
 
     def _sample(self) -> None:
-        told: set[object] = set()
+        reported: set[object] = set()
         while not self._has_ended:
             time.sleep(min(max(self._limit / LOOKS, LEAST), MOST))
             state = self.state(False)
             calls = state["waits"]
             assert isinstance(calls, list)
             late = {one["serial"] for one in calls if one["seconds"] >= self._limit}
-            if late - told and not self._has_ended:
-                told = late
+            if late - reported and not self._has_ended:
+                reported = late
                 self._wrapper.appeals.waiting(self._wrapper.member, UNASKED, state)
 
 

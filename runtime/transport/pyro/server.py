@@ -101,7 +101,8 @@ class ClientSession:
         """Whether a call of it is being served."""
         self._serving_bytes = 0
         self._handshake_timer: Timer | None = None
-        self._is_connected = False
+        self.has_spoken = False
+        """Whether the client has named the object that it connects to."""
         self._is_open = True
 
     def open(self, received: bytes, patience: float) -> None:
@@ -128,17 +129,12 @@ class ClientSession:
             self._server.forget(self)
 
     @property
-    def has_spoken(self) -> bool:
-        """Whether the client has named the object that it connects to."""
-        return self._is_connected
-
-    @property
     def is_idle(self) -> bool:
         """Whether no call of the client is served or waits, and it has read all answers."""
         return not self.is_busy and not self._waiting and not self._outbox.size
 
     def _end_handshake(self) -> None:
-        if not self._is_connected:
+        if not self.has_spoken:
             self.send_away("slow", "it did not say in time to which object it connects")
 
     def _is_silent(self, _: float) -> bool:
@@ -207,9 +203,9 @@ class ClientSession:
             raise FrameError("a compressed message; who knows how large it really is")
         if message.kind == PING:
             self._send(PyroMessage(PING, b"pong", sequence=message.sequence))
-        elif message.kind == CONNECT and not self._is_connected:
+        elif message.kind == CONNECT and not self.has_spoken:
             self._connect(message)
-        elif message.kind == INVOKE and self._is_connected:
+        elif message.kind == INVOKE and self.has_spoken:
             self._waiting.append(message)
             self._waiting_bytes += len(message.payload)
             self._serve_next()
@@ -223,7 +219,7 @@ class ClientSession:
             hint = did_you_mean(name, self._server.objects.names())
             self._send(refusal(message, f"unknown object '{name}'. {hint}".strip()))
             return
-        self._is_connected = True
+        self.has_spoken = True
         self._reader.most_bytes = self._most_bytes
         answer = {"handshake": "hello", "meta": self._server.objects.metadata(name)}
         self._answer(CONNECTED, message, language.value(answer))

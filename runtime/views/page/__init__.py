@@ -33,16 +33,14 @@ class _Parts:
 def page_of(
     document: Mapping[str, object],
     output: Sequence[Mapping[str, object]] = (),
-    *,
-    connection: str = "",
 ) -> str:
     """Return the whole page, as a file that shows what is known now.
 
-    `document` is that of a run or of a lab, `output` are the lines of a run. `connection` is a
-    sentence about where this comes from. What others wrote cannot leave the data of the page.
+    `document` is that of a run or of a lab, `output` are the lines of a run. What others wrote
+    cannot leave the data of the page.
     """
     title = str(document["title"])
-    return _page({"document": document, "output": output, "connection": connection}, title)
+    return _page({"document": document, "output": output}, title)
 
 
 def excerpt_of(
@@ -86,10 +84,10 @@ _EMPTY: dict[str, object] = {
 
 def _page(data: Mapping[str, object], title: str) -> str:
     parts = _parts()
-    told = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    document = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     safe = title.replace("&", "&amp;").replace("<", "&lt;")
     return parts.template.substitute(
-        title=safe, style=parts.style, script=parts.script, document=told, policy=parts.policy
+        title=safe, style=parts.style, script=parts.script, document=document, policy=parts.policy
     )
 
 

@@ -19,7 +19,7 @@ export function runs(lab) {
   if (!lab.runs.length) return h("p", {}, "Nothing runs.");
   return [table(["run", "user", "phase", "places", "peers, with ranks"],
     lab.runs.map((one) => [one.program, one.user, one.phase, `${one.processes}`, one.peers.join(", ")]), [3]),
-    h("p", { class: "dim" }, `${lab.told} of ${lab.peers.length} peers have told of their runs. 3.1 is replica 1 of rank 3.`)];
+    h("p", { class: "dim" }, `${lab.answered} of ${lab.peers.length} peers have told of their runs. 3.1 is replica 1 of rank 3.`)];
 }
 
 /** This peer in the middle, the others as far as their round trips, by site. */

@@ -14,7 +14,7 @@ const RUN = [
   ["machine", "Machine", (run) => machine(run, draw)],
   ["waits", "Who waits for whom", (run, width) => waits(run, width)],
   ["faults", "Faults of the program", faults, true],
-  ["traffic", "Messages between clusters", (run) => traffic(run, draw), true],
+  ["traffic", "Messages between clusters", (run, width) => traffic(run, draw, width), true],
   ["events", "Losses and recoveries", events, true],
   ["calls", "Time in MPI", calls, true],
   ["timeline", "Time line", (run, width) => timeline(run, width), true],
@@ -129,7 +129,6 @@ async function events_of(reader) {
 }
 
 const first = JSON.parse(document.getElementById("document").textContent);
-state.connection = first.connection ?? "";
 take(first);
 if (first.is_live) {
   const key = token();

@@ -35,12 +35,7 @@ function graph(edges, findings, ranks, all, width) {
     if (named.size + more.length <= MOST_NODES) more.forEach((name) => named.add(name));
   }
   const nodes = all.filter((one) => named.has(one.id));
-  const height = Math.min(width, nodes.length > 8 ? 420 : 260), middle = [width / 2, height / 2];
-  const stretch = [width / 2 - 30, height / 2 - 30];
-  const place = new Map(nodes.map((one, at) => {
-    const angle = 2 * Math.PI * at / nodes.length + Math.PI;
-    return [one.id, [middle[0] + stretch[0] * Math.cos(angle), middle[1] + stretch[1] * Math.sin(angle)]];
-  }));
+  const height = Math.min(width, nodes.length > 8 ? 420 : 260), place = around(nodes, width, height, 30);
   const stuck = new Set(findings.filter((one) => one.is_final).flatMap((one) => one.ranks));
   const drawn = edges.filter((one) => named.has(one.from) && named.has(one.to));
   const arrow = (kind) => s("marker", { id: `to-${kind}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
@@ -59,7 +54,15 @@ function graph(edges, findings, ranks, all, width) {
   return [picture, legend(entries), left > 0 ? h("p", { class: "dim" }, `${counted(left, "rank")} more not drawn`) : null];
 }
 
-function curve([fromX, fromY], [toX, toY]) {
+/** Where each node is on an ellipse, so far from the border; the first one is on the left. */
+export function around(nodes, width, height, border) {
+  return new Map(nodes.map((one, at) => {
+    const angle = 2 * Math.PI * at / nodes.length + Math.PI;
+    return [one.id, [width / 2 + (width / 2 - border) * Math.cos(angle), height / 2 + (height / 2 - 30) * Math.sin(angle)]];
+  }));
+}
+
+export function curve([fromX, fromY], [toX, toY]) {
   const [dx, dy] = [toX - fromX, toY - fromY], length = Math.hypot(dx, dy) || 1;
   const bend = Math.min(28, length / 6), [mx, my] = [(fromX + toX) / 2 - dy / length * bend, (fromY + toY) / 2 + dx / length * bend];
   const cut = (x, y) => { const far = Math.hypot(mx - x, my - y) || 1; return [x + 18 * (mx - x) / far, y + 18 * (my - y) / far]; };

@@ -6,7 +6,7 @@ import errno
 import os
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from runtime.transport.admission import READ, WRITE, EventLoop, Exchange
@@ -15,7 +15,7 @@ from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
 from runtime.transport.lean import socket_for
 from runtime.transport.passage import announce
-from runtime.wire.dialling.directory import UNIX, RankDirectory
+from runtime.wire.dialling.directory import UNIX, Party, RankDirectory
 from runtime.wire.dialling.line import SILENCE_TIMEOUT, end_when_silent
 from runtime.wire.errors import NoRoute, PeerLost, reason_of
 from runtime.wire.stream.messages import MessageSink
@@ -64,11 +64,9 @@ class Attempt(Protocol):
 
     def fileno(self) -> int:
         """Return what to watch; it may be another one after each step."""
-        ...
 
     def describe(self) -> str:
         """Say what goes on."""
-        ...
 
     def step(self, now: float) -> tuple[socket.socket, bytes] | None:
         """Go on, without waiting; return the connection once it is open, and what came behind.
@@ -76,11 +74,9 @@ class Attempt(Protocol):
         Raises:
             PeerLost: there is no way to the peer.
         """
-        ...
 
     def close(self) -> None:
         """Give up."""
-        ...
 
 
 class Connector(ABC):
@@ -123,24 +119,23 @@ class PeerContext(EventLoop, Protocol):
 
     def describe(self, peer: int) -> str:
         """Return how errors name a peer."""
-        ...
 
     def link_to(self, peer: int) -> str:
         """Return how errors name what is between this rank and a peer."""
-        ...
 
     def is_near(self, peer: int) -> bool:
         """Tell whether a peer is on this machine."""
-        ...
 
 
 class CountingConnector(Connector):
     """A connector that counts, without a bound of its own.
 
     `between` are the front-ends between this rank and each peer, as far as this end has dialled.
+    `front_ends` says where the forwarders of clusters listen.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, front_ends: Mapping[tuple[int, int], Party] | None = None) -> None:
+        self.front_ends = dict(front_ends or {})
         self.between: dict[int, tuple[str, ...]] = {}
         self.tries = 0
         self.failures = 0

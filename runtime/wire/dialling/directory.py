@@ -67,8 +67,6 @@ class Party:
 class RankDirectory:
     """All ranks in the order of their indexes."""
 
-    __slots__ = ("_indexes", "_parties")
-
     def __init__(self, parties: tuple[Party, ...]) -> None:
         self._parties = list(parties)
         self._indexes = {party.name: index for index, party in enumerate(parties)}

@@ -41,8 +41,6 @@ class ForwardRequest:
     'meet:7f3a'
     """
 
-    __slots__ = ("stops",)
-
     def __init__(self, stops: tuple[str, ...]) -> None:
         self.stops = stops
 
@@ -69,8 +67,6 @@ class Answer:
     not answer: it exists but does not run now.
     """
 
-    __slots__ = ("is_silent", "why")
-
     def __init__(self, why: str = "", *, is_silent: bool = False) -> None:
         self.why = why
         self.is_silent = is_silent
@@ -89,8 +85,6 @@ class Answer:
 
 class _Reader:
     """Reads one text from received bytes; `rest` is what followed it."""
-
-    __slots__ = ("_marks", "rest")
 
     def __init__(self, *marks: bytes) -> None:
         self._marks = marks
@@ -120,8 +114,6 @@ class RequestReader(_Reader):
     (('0:1', '0:1:2'), b'hello')
     """
 
-    __slots__ = ()
-
     def __init__(self) -> None:
         super().__init__(MARK)
 
@@ -138,8 +130,6 @@ class RequestReader(_Reader):
 
 class AnswerReader(_Reader):
     """Reads an answer."""
-
-    __slots__ = ()
 
     def __init__(self) -> None:
         super().__init__(DONE, REFUSED, SILENT)

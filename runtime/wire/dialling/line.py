@@ -36,22 +36,16 @@ class Sending(Protocol):
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to write now."""
-        ...
 
     def batch(self) -> list[Piece]:
         """Return what to write next; the same list as long as not all of it is written."""
-        ...
 
     def wrote(self, count: int) -> None:
         """Take note that `count` bytes of the batch were written."""
-        ...
 
 
 class Connection:
     """One connection. `watch` says what it waits for, `broken` is told when it is of no use."""
-
-    __slots__ = ("_broken", "_receiver", "_recv_into", "_recvmsg_into", "_send", "_sending",
-                 "_sendmsg", "_socket", "_watch", "is_blocked", "is_closed")  # fmt: skip
 
     def __init__(
         self,
@@ -163,8 +157,6 @@ class Line(Connection):
 
     If it `resumes` what goes over it can go on over another one when this one breaks.
     """
-
-    __slots__ = ("_passed", "_sender", "resumes")
 
     def __init__(
         self,

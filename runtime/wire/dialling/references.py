@@ -48,20 +48,16 @@ class Keeper(Protocol):
 
     def connected(self) -> Mapping[int, int]:
         """Return the peers to which there is a connection, with what went over each."""
-        ...
 
     def rest(self, peer: int) -> bool:
         """Begin to close an idle connection in agreement; return whether that began."""
-        ...
 
     @property
     def lanes(self) -> int:
         """Return how many lanes there are, to all peers."""
-        ...
 
     def narrow(self) -> None:
         """Do with one connection to each peer, for a while."""
-        ...
 
 
 class ReferenceController(Connector):

@@ -49,12 +49,11 @@ class RoutedConnector(CountingConnector):
         tension: Tensioning | None = None,
         stop_of: Callable[[str], str] = str,
     ) -> None:
-        super().__init__()
+        super().__init__(front_ends)
         self._me = me
         self._directory = directory
         self._credentials = credentials
         self._grid = grid
-        self._front_ends = front_ends
         self._peers = peers
         self._share = share
         self._head_start = head_start
@@ -207,7 +206,7 @@ class RoutedConnector(CountingConnector):
         return Forwarded(way, tuple(stops), str(party), party.member, credentials)
 
     def _to_front_end(self, front_end: FrontEndStop, now: float) -> Attempt:
-        party = self._front_ends.get(front_end.cluster)
+        party = self.front_ends.get(front_end.cluster)
         words = f"the front-end of {front_end}"
         ways = self._ways_to(party)
         if party is None or not ways:
@@ -229,7 +228,7 @@ class RoutedConnector(CountingConnector):
 
     def _is_usable(self, route: Route) -> bool:
         """Tell whether every front-end on the way has been heard of, and who dials can do so."""
-        if any(stop.cluster not in self._front_ends for stop in route.forwarders):
+        if any(stop.cluster not in self.front_ends for stop in route.forwarders):
             return False
         middle = route.legs[1:-1]
         inward = zip(route.stops[1:], middle, strict=False)

@@ -42,26 +42,19 @@ class ConnectionOwner(Protocol):
 
     def greet(self, connected: socket.socket) -> tuple[bytes, bool]:
         """Return the bytes to send on an accepted connection, and whether to wait for an answer."""
-        ...
 
     def answer_go(self, go: ResumePoint) -> bytes:
         """Handle the GO of the acceptor on a dialled connection; return the answer."""
-        ...
 
     def joined(self, connected: socket.socket, received: bytes, go: ResumePoint | None) -> None:
         """Use a connection."""
-        ...
 
     def not_joined(self, fault: Exception) -> None:
         """Give a connection up; the fault is a PeerLost if the peer was not reached at all."""
-        ...
 
 
 class SimultaneousOpen:
     """Opens connections to one peer, one at a time."""
-
-    __slots__ = ("_attempt", "_context", "_index", "_owner", "_parked", "_parked_until", "_pending",
-                 "_taken_at", "_watched")  # fmt: skip
 
     def __init__(self, index: int, context: PeerContext, owner: ConnectionOwner) -> None:
         self._index = index

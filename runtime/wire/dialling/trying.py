@@ -85,19 +85,15 @@ class Starter(Protocol):
 
     def begin(self, peer: int, route: Route, now: float) -> Attempt:
         """Begin to open a connection by one route; raises PeerLost if it cannot be opened."""
-        ...
 
     def reached(
         self, peer: int, route: Route, now: float, *, after: Sequence[tuple[Route, float]]
     ) -> None:
         """Learn that a peer was reached by a route, and which others had failed, and when."""
-        ...
 
 
 class _Runner:
     """One route that is tried."""
-
-    __slots__ = ("attempt", "begun", "number", "route")
 
     def __init__(self, number: int, route: Route, attempt: Attempt, begun: float) -> None:
         self.number = number

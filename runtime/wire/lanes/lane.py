@@ -32,8 +32,6 @@ class LaneReceiver(MessageReceiver):
     A segment may be faster than the head of its message; then it `is_waiting`, and has no space.
     """
 
-    __slots__ = ("_pair", "is_waiting")
-
     def __init__(self, pair: MessageReceiver) -> None:
         super().__init__(
             pair._source,
@@ -91,8 +89,6 @@ class LaneReceiver(MessageReceiver):
 
 class LaneSender:
     """What goes over a lane: segments of whatever is `under_way`, until it `is_held`."""
-
-    __slots__ = ("_batch", "_end", "_log", "_under_way", "_unwritten", "is_held")
 
     def __init__(self, under_way: UnderWay) -> None:
         self._under_way = under_way

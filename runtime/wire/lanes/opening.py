@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -23,17 +22,31 @@ Done = Callable[["Opening", "socket.socket | None", "Exception | None"], None]
 """Is told once: of the connection, or of why there is none, if this end wanted one."""
 
 
-class Opening(ABC):
-    """A lane in its beginnings; `deadline` is when it has to be looked after again."""
+class Opening:
+    """A lane in its beginnings; `deadline` is when it has to be looked after again.
 
-    def __init__(self, context: PeerContext, number: int, done: Done) -> None:
+    This end opens it by an `attempt`; otherwise the other end has, and the `number` that it says
+    has to be one that `fits`.
+    """
+
+    def __init__(
+        self,
+        context: PeerContext,
+        done: Done,
+        *,
+        number: int = -1,
+        attempt: Attempt | None = None,
+        fits: Callable[[int], bool] | None = None,
+    ) -> None:
         self.number = number
         self._context = context
         self._done = done
+        self._attempt = attempt
+        self._fits = fits
         self._socket: socket.socket | None = None
         self._watched = -1
         self._received = b""
-        self.deadline = context.now() + OPENING_TIMEOUT
+        self.deadline = context.now() if attempt is None else attempt.deadline
 
     def go_on(self) -> bool:
         """Do what can be done now."""
@@ -43,10 +56,13 @@ class Opening(ABC):
             assert self._socket is not None
             if not self._receive_number(self._socket):
                 return True
-            self._answer(self._socket)
+            if self._fits is not None:  # this end has not spoken yet
+                if not self._fits(self.number):
+                    raise ConnectionError("its number cannot be that of a new lane")
+                self._say_number(self._socket)
         except (OSError, EOFError, PeerLost) as fault:
             self.close()
-            self._done(self, None, self._wanted(fault))
+            self._done(self, None, fault if self._fits is None else None)
             return True
         self._watch(-1, 0)
         connected, self._socket = self._socket, None
@@ -55,29 +71,39 @@ class Opening(ABC):
 
     def close(self) -> None:
         """Give up."""
+        attempt, self._attempt = self._attempt, None
         self._watch(-1, 0)
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+        if attempt is not None:
+            attempt.close()
 
-    @abstractmethod
     def _connect(self) -> bool:
         """Go on until there is a connection."""
+        attempt = self._attempt
+        if attempt is None:
+            return False
+        opened = attempt.step(self._context.now())
+        if opened is None:
+            self.deadline = attempt.deadline
+            self._watch(attempt.fileno(), attempt.events)
+            return False
+        self._attempt = None
+        self.use(*opened)
+        self._say_number(opened[0])
+        return True
 
-    @abstractmethod
-    def _answer(self, connected: socket.socket) -> None:
-        """Say what has to be said when the other end has spoken."""
-
-    @abstractmethod
-    def _wanted(self, fault: Exception) -> Exception | None:
-        """Return the fault, if it matters to this end."""
-
-    def _use(self, connected: socket.socket, received: bytes) -> None:
+    def use(self, connected: socket.socket, received: bytes) -> None:
+        """Wait for what the other end says on a connection that is there."""
         connected.setblocking(False)
         self._socket = connected
         self._received = received
         self.deadline = self._context.now() + OPENING_TIMEOUT
         self._watch(connected.fileno(), READ)
+
+    def _say_number(self, connected: socket.socket) -> None:
+        connected.send(pack(LANE, 0, 0, self.number, 0))
 
     def _receive_number(self, connected: socket.socket) -> bool:
         """Read which lane it is, and no byte more; return whether that has come."""
@@ -99,67 +125,3 @@ class Opening(ABC):
         if descriptor != -1:
             self._context.watch_descriptor(descriptor, events, lambda _: self.go_on())
             self._context.tick_soon()
-
-
-class Going(Opening):
-    """A lane that this end opens, by an `attempt`."""
-
-    def __init__(self, context: PeerContext, number: int, attempt: Attempt, done: Done) -> None:
-        super().__init__(context, number, done)
-        self._attempt: Attempt | None = attempt
-        self.deadline = attempt.deadline
-
-    def _connect(self) -> bool:
-        attempt = self._attempt
-        if attempt is None:
-            return False
-        opened = attempt.step(self._context.now())
-        if opened is None:
-            self.deadline = attempt.deadline
-            self._watch(attempt.fileno(), attempt.events)
-            return False
-        self._attempt = None
-        self._use(*opened)
-        opened[0].send(pack(LANE, 0, 0, self.number, 0))
-        return True
-
-    def _answer(self, _connected: socket.socket) -> None:
-        """Say nothing: this end has spoken first."""
-
-    def _wanted(self, fault: Exception) -> Exception:
-        return fault
-
-    def close(self) -> None:
-        """Give up."""
-        attempt, self._attempt = self._attempt, None
-        super().close()
-        if attempt is not None:
-            attempt.close()
-
-
-class Coming(Opening):
-    """A lane that the other end has opened, whose number has to be one that `fits`."""
-
-    def __init__(
-        self,
-        context: PeerContext,
-        connected: socket.socket,
-        received: bytes,
-        done: Done,
-        *,
-        fits: Callable[[int], bool],
-    ) -> None:
-        super().__init__(context, -1, done)
-        self._fits = fits
-        self._use(connected, received)
-
-    def _connect(self) -> bool:
-        return False
-
-    def _answer(self, connected: socket.socket) -> None:
-        if not self._fits(self.number):
-            raise ConnectionError("its number cannot be that of a new lane")
-        connected.send(pack(LANE, 0, 0, self.number, 0))
-
-    def _wanted(self, _fault: Exception) -> None:
-        return None

@@ -14,7 +14,7 @@ from runtime.routing import FlowSample, ScaleOut
 from runtime.transport.round_trip import round_trip
 from runtime.wire.errors import BadFrame, PeerLost, gone, reason_of
 from runtime.wire.lanes.lane import Lane
-from runtime.wire.lanes.opening import Coming, Going, Opening
+from runtime.wire.lanes.opening import Opening
 from runtime.wire.stream.duplex import DuplexStream
 from runtime.wire.stream.frames import LANE_OVER, WIDEN
 
@@ -35,11 +35,9 @@ class LaneOwner(Protocol):
 
     def kick(self) -> None:
         """Write over the first connection what there is to be said."""
-        ...
 
     def give_up(self, why: PeerLost) -> None:
         """Lose the peer, which is not what it seemed to be."""
-        ...
 
 
 class Lanes:
@@ -212,7 +210,7 @@ class Lanes:
                 attempt = self._context.connector.again(self._index, now)
                 if attempt is None:
                     return
-                going = Going(self._context, self._next, attempt, self._done)
+                going = Opening(self._context, self._done, number=self._next, attempt=attempt)
                 self._next += 2
                 self._begin(going)
                 if not (going in self._openings or going.number in self._open):
@@ -243,7 +241,8 @@ class Lanes:
         if held >= MOST or not self._has_first or not is_wanted:
             connected.close()
             return
-        coming = Coming(self._context, connected, received, self._done, fits=self._is_new)
+        coming = Opening(self._context, self._done, fits=self._is_new)
+        coming.use(connected, received)
         self._begin(coming)
 
     def _begin(self, opening: Opening) -> None:

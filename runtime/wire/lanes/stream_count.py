@@ -24,8 +24,6 @@ else:
 class StreamCount:
     """The lanes of one pair, as soon as there may be any."""
 
-    __slots__ = ("_context", "_duplex", "_first", "_index", "_owner", "_sender", "lanes")
-
     def __init__(
         self, index: int, context: PeerContext, duplex: DuplexStream, owner: pair_lanes.LaneOwner
     ) -> None:

@@ -12,8 +12,6 @@ from runtime.wire.stream.sender import MessageSender
 class DuplexStream:
     """The `receiver` and the `sender`, whose bytes are counted once a connection can be resumed."""
 
-    __slots__ = ("receiver", "sender")
-
     def __init__(self, receiver: MessageReceiver, sender: MessageSender) -> None:
         self.receiver = receiver
         self.sender = sender

@@ -27,7 +27,6 @@ class Origin(Protocol):
 
     def matched(self, incoming: Incoming) -> None:
         """Record that somebody takes the message."""
-        ...
 
 
 class Incoming:
@@ -136,12 +135,9 @@ class MessageSink(Protocol):
 
     def arrived(self, incoming: Incoming) -> None:
         """Record that a message is here or begins to come in; it may be matched now or later."""
-        ...
 
     def completed(self, incoming: Incoming) -> None:
         """Record that the payload of a message is complete that was not when it was matched."""
-        ...
 
     def lost(self, peer: int, why: Exception) -> None:
         """Record that nothing more will come from a peer, nor reach it."""
-        ...

@@ -78,34 +78,6 @@ class MessageReceiver:
     told what the peer says about other connections that carry parts of payloads.
     """
 
-    __slots__ = (
-        "_ahead",
-        "_at",
-        "_goodbye",
-        "_kick",
-        "_left",
-        "_receive_window",
-        "_rest",
-        "_sender",
-        "_sink",
-        "_source",
-        "_stage",
-        "_told",
-        "_untold",
-        "_wait",
-        "asked",
-        "bytes",
-        "current",
-        "expected",
-        "has_left",
-        "incomplete",
-        "is_awaited",
-        "lanes",
-        "may_go",
-        "replayed",
-        "rest_word",
-    )  # fmt: skip
-
     def __init__(
         self,
         source: int,

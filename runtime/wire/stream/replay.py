@@ -27,8 +27,6 @@ class Replay:
     ([b'k ', b'brown fox'], 0)
     """
 
-    __slots__ = ("_at", "_block", "_full", "_pieces", "_spare", "_tail", "start")
-
     def __init__(self) -> None:
         self._pieces: deque[Piece] = deque()
         self.start = 0

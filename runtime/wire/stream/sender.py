@@ -56,10 +56,6 @@ class MessageSender:
     (31, None, [])
     """
 
-    __slots__ = ("_acknowledging", "_batch", "_copied", "_end", "_heads", "_streams", "_unwritten",
-                 "_window", "_window_size", "bytes", "is_held", "messages", "more", "passed",
-                 "replay", "under_way")  # fmt: skip
-
     def __init__(self, window: int = WINDOW) -> None:
         self._window = Window(window)
         self._window_size = window

@@ -20,8 +20,6 @@ class UnderWay:
     whole. All others are when what was written is `settled` up to their end.
     """
 
-    __slots__ = ("_finishing", "asking", "settled", "split", "streams")
-
     def __init__(self) -> None:
         self.streams: deque[Stream] = deque()
         self.asking: dict[int, Stream] = {}

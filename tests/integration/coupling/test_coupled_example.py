@@ -5,14 +5,14 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from tools.on_grids import ROOT
+
 pytestmark = pytest.mark.mpi
 
-ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "11_coupled_codes"
 DEPLOY = ("-c", "import sys; from runtime.cli import main; sys.exit(main())")
 

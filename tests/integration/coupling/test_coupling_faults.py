@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -15,11 +14,11 @@ from runtime.coupling.registry import CouplingRegistry
 from runtime.deployment import DeploymentPlan
 from runtime.processes.launcher.machine import Machine
 from runtime.views.stream import Silent
+from tools.on_grids import ROOT
 
 pytestmark = pytest.mark.mpi
 
 Steer = Callable[..., Machine]
-ROOT = Path(__file__).parents[3]
 
 VICTIM = """
 import os, time

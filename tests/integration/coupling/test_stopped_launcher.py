@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tools.on_grids import ROOT
+
 pytestmark = pytest.mark.mpi
 
-ROOT = Path(__file__).parents[3]
 COMMAND = "import sys; from runtime.cli import main; sys.exit(main())"
 LONG = 60.0
 ROUNDS = 200

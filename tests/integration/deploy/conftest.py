@@ -12,8 +12,7 @@ import pytest
 
 from tests.browser import browser, page  # noqa: F401 - fixtures
 from tests.sshd import far_host, way  # noqa: F401 - fixtures
-
-ROOT = Path(__file__).parents[3]
+from tools.on_grids import ROOT
 
 # Like the script that the entry point becomes, which only exists where the package is installed.
 COMMAND = (sys.executable, "-P", "-c", "import sys; from runtime.cli import main; sys.exit(main())")

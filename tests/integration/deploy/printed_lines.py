@@ -24,8 +24,8 @@ from pathlib import Path
 from runtime.peers.daemon import find_running
 from tests.integration.peers.labs import Lab, eventually
 from tests.integration.peers.test_gcm_run import credential_of_alice
+from tools.on_grids import ROOT
 
-ROOT = Path(__file__).parents[3]
 DEPLOY = "import sys; from runtime.cli import main; sys.exit(main())"
 RUN = "import sys; from runtime.cli import run_main; sys.exit(run_main())"
 OURS = b"MINE"

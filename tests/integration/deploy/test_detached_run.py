@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from runtime.launchers.family import is_alive
-from tests.integration.deploy.conftest import ROOT, Describe, Start
+from tests.integration.deploy.conftest import Describe, Start
+from tools.on_grids import ROOT
 
 pytestmark = pytest.mark.mpi
 

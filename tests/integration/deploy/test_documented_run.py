@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from tools.on_grids import ROOT
+
 pytestmark = pytest.mark.mpi
 
-ROOT = Path(__file__).parents[3]
 SHOWN = "$ gcm-deploy --verbose --tag-output laptop.xml 2>&1 | cat\n"
 HOST = "vm"
 """What the host is called in the documentation."""

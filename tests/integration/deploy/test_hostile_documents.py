@@ -8,18 +8,17 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from runtime.exit_codes import FAULTS
+from tests.commands import gcm_deploy
 from tests.sshd import NEAR_AND_FAR
+from tools.on_grids import COMMAND, ROOT
 
 pytestmark = pytest.mark.mpi
 
-COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
-ROOT = Path(__file__).parents[3]
 MOST_MEMORY = 1 << 30
 
 NESTED = "".join(
@@ -105,14 +104,6 @@ def test_a_dry_run_imports_no_module_of_an_assembly(
         '<deployment><assembly file="app.fractal"/><virtual-node name="node" nodes="s/c"/>'
         f'<grid><site name="s"><cluster name="c">{way}</cluster></site></grid></deployment>'
     )
-    done = subprocess.run(
-        [*COMMAND, "--dry-run", "grid.xml"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = gcm_deploy("--dry-run", "grid.xml", cwd=tmp_path, PYTHONDONTWRITEBYTECODE="1")
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "imported").exists()

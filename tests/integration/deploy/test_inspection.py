@@ -16,7 +16,7 @@ from runtime.cli.look import NOTHING_RUNS
 from runtime.views.fact_lines import heading
 from runtime.views.facts import Fact, Logged, OutputWritten, RankSeen, RunSeen, StackSeen
 from runtime.views.stream import FactListeners
-from tools.on_grids import COMMAND, ROOT, environment
+from tests.commands import gcm_deploy
 
 
 def answer(stacks: bool) -> list[Fact]:
@@ -110,10 +110,7 @@ def test_what_another_user_answers_does_not_break_ps(lie: str) -> None:
         assert impostor.stdout is not None
         assert impostor.stdout.readline() == "here\n"
         try:
-            done = subprocess.run(
-                [*COMMAND, "ps"], cwd=ROOT, env=environment(), capture_output=True, text=True,
-                timeout=30, check=False,
-            )  # fmt: skip
+            done = gcm_deploy("ps")
         finally:
             impostor.kill()
     assert done.returncode in (0, NOTHING_RUNS), done.stderr  # root sees other runs, too

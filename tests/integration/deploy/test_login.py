@@ -12,6 +12,7 @@ import pytest
 
 from runtime.exit_codes import NEVER_STARTED, UNHEALTHY
 from tests.second_factor import Guarded, at_terminal, second_factor
+from tools.on_grids import COMMAND
 
 pytestmark = [
     pytest.mark.mpi,
@@ -19,8 +20,6 @@ pytestmark = [
     pytest.mark.needs_sshd,
     pytest.mark.needs_oath,
 ]
-
-COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from tools.on_grids import ROOT
+
 pytestmark = pytest.mark.mpi
 
-ROOT = Path(__file__).parents[3]
 PROGRAM = "import os\nfrom mpi4py import MPI\nprint(MPI.COMM_WORLD.rank, os.nice(0))\n"
 
 

@@ -193,3 +193,5 @@ def test_a_run_that_has_begun_can_be_followed_and_its_figures_are_those_of_the_p
         assert int(sent.nth(row).locator("td").nth(3).inner_text()) >= 5
     calls = page.locator("#calls tbody tr").filter(has_text="Send")
     assert calls.locator("td").nth(2).inner_text() == "10"
+    expect(page.locator("#flows .flow")).to_have_count(2)
+    expect(page.locator("#flows title").first).to_have_text(re.compile("cluster0 to .* [0-9.]+ kB"))

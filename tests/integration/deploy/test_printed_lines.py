@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.integration.deploy.printed_lines import (
-    ROOT,
     RUN,
     SITUATIONS,
     Situation,
@@ -19,6 +18,7 @@ from tests.integration.deploy.printed_lines import (
     type_command,
     write_programs,
 )
+from tools.on_grids import ROOT
 
 pytestmark = pytest.mark.mpi
 

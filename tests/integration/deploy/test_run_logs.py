@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from runtime.cli.screens.run_log import MOST_KEPT, RunLog
-from tests.integration.deploy.conftest import ROOT, Describe, Start
+from tests.integration.deploy.conftest import Describe, Start
+from tools.on_grids import ROOT
 
 pytestmark = pytest.mark.mpi
 

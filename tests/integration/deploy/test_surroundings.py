@@ -13,9 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.sshd import running_sshd
-
-COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
-ROOT = Path(__file__).parents[3]
+from tools.on_grids import COMMAND, ROOT
 
 # Each rank writes what it finds as one line; what differs by design is put in relation.
 LOOKS = """

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -158,6 +159,31 @@ def test_slices_and_arrows_are_as_many_as_the_program_counted(
     routes = {one["args"]["route"] for one in events if one["ph"] == "s"}
     assert routes == {"native MPI", "direct"}
     assert ask("select name from stats where severity = 'error' and value > 0") == []
+
+
+def test_an_archive_has_as_many_calls_and_messages_as_the_program_counted(
+    start: Start, describe: Describe, tmp_path: Path
+) -> None:
+    otf2: Any = import_module("otf2")
+    archive = tmp_path / "run.otf2"
+    run = start("--quiet", "--trace", archive, describe(PROGRAM, sites=2, ranks=2))
+    out, err = run.communicate(timeout=60)
+    assert err == ""
+    counted = [json.loads(line) for line in out.splitlines()]
+    assert archive.stat().st_mode & 0o077 == 0
+    found: Counter[tuple[str, str]] = Counter()
+    inside: Counter[str] = Counter()
+    with otf2.reader.open(str(archive / "traces.otf2")) as read:
+        for where, event in read.events:
+            kind, name = type(event).__name__, where.name
+            inside[name] += {"Enter": 1, "Leave": -1}.get(kind, 0)
+            assert inside[name] >= 0
+            found[name, event.region.name if kind == "Enter" else kind] += 1
+    for rank, sent, done in counted:
+        name = f"rank {rank}"
+        assert {call: found[name, call] for call in done} == done
+        assert found[name, "MpiSend"] == found[name, "MpiRecv"] == sent
+        assert found[name, "Leave"] == sum(done.values())
 
 
 def test_a_trace_that_cannot_be_written_is_refused_before_the_run(

@@ -17,12 +17,11 @@ from zipfile import ZipFile
 
 import pytest
 
+from tests.commands import gcm_deploy
 from tests.sshd import Sshd, running_sshd
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
 
-ROOT = Path(__file__).parents[3]
-COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
 UNHEALTHY = 206
 
 LATE_CLOCK = """\
@@ -47,11 +46,7 @@ shift 2
 
 
 def examined(*words: str | Path, folder: Path) -> tuple[int, dict[str, Any], str]:
-    done = subprocess.run(
-        [*COMMAND, "doctor", "--format", "json", *map(str, words)],
-        capture_output=True, text=True, timeout=120, cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
-    )  # fmt: skip
+    done = gcm_deploy("doctor", "--format", "json", *words, cwd=folder)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout), done.stderr
 
@@ -133,10 +128,7 @@ def test_a_cure_typed_as_it_is_printed_lets_the_program_run(tmp_path: Path) -> N
         subprocess.run([*ssh, server.address, command], check=True, stdout=subprocess.DEVNULL)
         assert doctor(front_end) == []
         # mpi4py is found there on the PYTHONPATH of the host, to which that of the run is added
-        run = subprocess.run(
-            [*COMMAND, "--quiet", "grid.xml"], capture_output=True, text=True, timeout=60,
-            cwd=work, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
-        )  # fmt: skip
+        run = gcm_deploy("--quiet", "grid.xml", cwd=work)
         assert run.stdout == f"{tmp_path}/home/gcm-python\n", run.stderr
 
 
@@ -324,10 +316,7 @@ def test_a_healthy_grid_behind_ssh_has_no_findings(plan: Plan) -> None:
 
 
 def test_this_machine_is_examined_without_a_descriptor(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*COMMAND, "doctor"], capture_output=True, text=True, timeout=60, cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
-    )  # fmt: skip
+    done = gcm_deploy("doctor", cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert re.search(r"^this machine +\S+ +3\.\d+", done.stdout, re.MULTILINE)
     assert "1 host, nothing wrong" in done.stdout

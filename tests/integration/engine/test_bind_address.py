@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from runtime.host_addresses import host_addresses
 from runtime.membership.bind_address import EVERYWHERE, NOWHERE, ON_MACHINE, open_listeners
-from tools.on_grids import COMMAND, ROOT, descriptor, environment
+from tests.commands import gcm_deploy
+from tools.on_grids import descriptor
 
 PROGRAM = """
 from runtime.membership.everybody import everybody
@@ -90,15 +90,7 @@ def test_every_rank_of_a_grid_reaches_those_of_other_clusters(tmp_path: Path) ->
     (tmp_path / "grid.xml").write_text(
         descriptor("2+1", "program.py", (), "cluster"), encoding="utf-8"
     )
-    done = subprocess.run(
-        [*COMMAND, "--quiet", str(tmp_path / "grid.xml")],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    done = gcm_deploy("--quiet", tmp_path / "grid.xml")
     assert done.returncode == 0, done.stdout + done.stderr
     said = sorted(line.split("] ")[-1] for line in done.stdout.splitlines())
     assert said == ["0 0:1:0 3", "1 0:1:0 3", "2 0:0:0 0:0:1 3"]

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tools.on_grids import COMMAND, ROOT
+
 pytestmark = pytest.mark.mpi
 
-ROOT = Path(__file__).parents[3]
-COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
 PROGRAM = "from mpi4py import MPI\nfor n in range({lines}): print('x' * 999)\n"
 DESCRIPTOR = (
     '<deployment name="t"><application script="program.py"/>'

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
 # Parts of an assembly that need values of arguments cannot be made alone.
+from tools.on_grids import ROOT
+
 DOCUMENTS = sorted(
     path
     for path in ROOT.glob("examples/*/*.fractal")

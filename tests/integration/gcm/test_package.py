@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-ROOT = Path(__file__).parents[3]
+from tools.on_grids import ROOT
+
 ADDRESS = "https://gcm.example/tree/main"
 PROGRAM = """\
 import runtime

@@ -16,6 +16,7 @@ import pytest
 
 from gcm import Component, active, provides
 from gcm.adl.plan import ComponentPlan, MembraneKind, MembranePlan
+from gcm.components import NO_NOTES
 from gcm.components.declarations import declared_type
 from gcm.documents import Location
 from gcm.invocation import Invocation
@@ -25,8 +26,8 @@ from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 from tests.integration.hosting import hosted_parts
+from tools.on_grids import ROOT
 
-ROOT = Path(__file__).parents[3]
 NODE_PROCESS = "tests.integration.hosting.node_process"
 LONG = 20.0
 
@@ -99,10 +100,7 @@ class Launcher:
             components=(),
             shared=(),
             bindings=(),
-            logger="",
-            comments=(),
-            virtual_node=None,
-            exported_nodes=(),
+            notes=NO_NOTES,
             location=Location(__file__, 0),
         )
         self.ask(node.home, NODE, "make", plan)

@@ -44,8 +44,8 @@ def deployed(launcher: Launcher, described: Assembly, **places: str) -> Iterator
         factory = NodeFactory(
             launcher.host,
             lambda plan: (
-                launcher.nodes[places[plan.virtual_node.name]]
-                if plan.virtual_node and plan.virtual_node.name in places
+                launcher.nodes[places[plan.notes.virtual_node.name]]
+                if plan.notes.virtual_node and plan.notes.virtual_node.name in places
                 else None
             ),
         )
@@ -176,8 +176,8 @@ def test_what_fails_to_start_there_stops_what_was_started_before(launcher: Launc
     factory = NodeFactory(
         launcher.host,
         lambda plan: (
-            launcher.nodes[{"vn1": "/node1", "vn2": "/node2"}[plan.virtual_node.name]]
-            if plan.virtual_node
+            launcher.nodes[{"vn1": "/node1", "vn2": "/node2"}[plan.notes.virtual_node.name]]
+            if plan.notes.virtual_node
             else None
         ),
     )
@@ -193,7 +193,7 @@ def test_a_node_that_died_is_named_when_its_component_is_used(launcher: Launcher
     (node,) = launcher.start("/node1")
     described = Assembly("app")
     described.primitive("worker", Worker, node="vn1")
-    factory = NodeFactory(launcher.host, lambda plan: node if plan.virtual_node else None)
+    factory = NodeFactory(launcher.host, lambda plan: node if plan.notes.virtual_node else None)
     root = described.assemble(make=factory.make)
     root.start()
     launcher.processes["/node1"].kill()

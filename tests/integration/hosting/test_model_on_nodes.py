@@ -22,10 +22,10 @@ from gcm.adl.plan import (
     InterceptorPlan,
     MembraneKind,
     MembranePlan,
-    VirtualNodePlan,
 )
 from gcm.adl.writing.describe import describe
 from gcm.adl.writing.export import write_definition
+from gcm.components import Notes, VirtualNodeNote
 from gcm.errors import (
     AdlError,
     CircularCallError,
@@ -84,7 +84,7 @@ def deployed(grid: Launcher, plan: ComponentPlan) -> Iterator[Component]:
     """Put the components of each virtual node into the process of that name."""
 
     def node_of(one: ComponentPlan) -> Any:
-        return grid.nodes[f"/{one.virtual_node.name}"] if one.virtual_node else None
+        return grid.nodes[f"/{one.notes.virtual_node.name}"] if one.notes.virtual_node else None
 
     factory = NodeFactory(grid.host, node_of, nodes=grid.nodes)
     root = assemble(AssemblyPlan(plan, 1), make=factory.make, find_remote=find_remote)
@@ -162,8 +162,8 @@ def boxed(node: str = "") -> ComponentPlan:
     described.bind("this.run", "left.run").bind("left.out", "right.in")
     plan = described.plan().root
     if node:
-        plan = edited(plan, "/app/left", virtual_node=VirtualNodePlan(node))
-        plan = edited(plan, "/app/right", virtual_node=VirtualNodePlan(node))
+        plan = edited(plan, "/app/left", notes=Notes(virtual_node=VirtualNodeNote(node)))
+        plan = edited(plan, "/app/right", notes=Notes(virtual_node=VirtualNodeNote(node)))
     return plan
 
 
@@ -256,8 +256,8 @@ def exchanging(*, active: bool = False, placed: bool = True) -> ComponentPlan:
     described.bind("this.run", "ocean.models").bind("ocean.air", "air.surface")
     plan = described.plan().root
     if placed:
-        plan = edited(plan, "/app/ocean", virtual_node=VirtualNodePlan("n2"))
-        plan = edited(plan, "/app/air", virtual_node=VirtualNodePlan("n3"))
+        plan = edited(plan, "/app/ocean", notes=Notes(virtual_node=VirtualNodeNote("n2")))
+        plan = edited(plan, "/app/air", notes=Notes(virtual_node=VirtualNodeNote("n3")))
     return plan
 
 
@@ -408,7 +408,7 @@ def test_rounds_of_a_composite_gather_clients_of_several_nodes(grid: Launcher, h
         described.primitive(name, Client, node=node).bind(f"{name}.sum", "box.sum")
     plan = described.plan().root
     if home:
-        plan = edited(plan, "/app/box", virtual_node=VirtualNodePlan(home))
+        plan = edited(plan, "/app/box", notes=Notes(virtual_node=VirtualNodeNote(home)))
     with deployed(grid, plan) as root:
         one = submit(root.find("one").stub("run", Run).run, 1)
         assert root.find("two").stub("run", Run).run(2)[0] == [1, 2]

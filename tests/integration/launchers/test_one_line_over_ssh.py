@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from tools.on_grids import COMMAND, ROOT
+
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
 
-COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
-ROOT = Path(__file__).parents[3]
 
 PROGRAM = """\
 import os, sys

@@ -7,11 +7,10 @@ import select
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tools.on_grids import ROOT
 
 RANK = """
 import os, sys, time

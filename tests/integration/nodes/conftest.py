@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.leftovers import files_below, marked_processes, wait_until_gone
+from tools.on_grids import ROOT
 
-ROOT = Path(__file__).parents[3]
 MARK = "GCM_TEST_NODES"
 LONG = 40.0
 

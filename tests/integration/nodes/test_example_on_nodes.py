@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tools.on_grids import ROOT
 
 if TYPE_CHECKING:
     from tests.integration.nodes.conftest import Field
 
-ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "12_components_on_nodes" / "farm.fractal"
 DESCRIPTOR = ROOT / "descriptors" / "components-on-nodes.xml"
 

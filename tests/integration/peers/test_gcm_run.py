@@ -28,10 +28,10 @@ from runtime.peers.model import Principal
 from tests.examples.test_documents import blocks, check
 from tests.integration.peers.conftest import NOW
 from tests.integration.peers.labs import Lab, eventually
+from tools.on_grids import ROOT
 
 pytestmark = pytest.mark.mpi
 
-ROOT = Path(__file__).parents[3]
 COMMAND = (
     sys.executable,
     "-c",

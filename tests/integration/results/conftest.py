@@ -17,9 +17,8 @@ from typing import Any
 import pytest
 
 from tests.sshd import Sshd, far_host  # noqa: F401 - a fixture
+from tools.on_grids import COMMAND, ROOT
 
-ROOT = Path(__file__).parents[3]
-COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
 MPIEXEC = Path(sys.executable).parent / "mpiexec"
 MOST_SECONDS = 120
 

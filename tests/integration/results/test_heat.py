@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tools.on_grids import ROOT
+
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
 
-ROOT = Path(__file__).parents[3]
 HEAT = ROOT / "examples" / "30_heat" / "heat.py"
 ENDLESS, MORE = 1_000_000, 600
 """How many steps a run has that is killed, and how many the last one has beyond them."""

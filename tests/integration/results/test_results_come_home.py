@@ -39,6 +39,9 @@ if world.rank == 1:
     if how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
 """
+OVER_SSH = pytest.mark.parametrize("bench", ["ssh"], indirect=True)
+"""For what can break there alone, and for how results land here, whichever way they came."""
+
 RESULTS = {"out", *(f"out/{rank}.txt" for rank in range(4))}
 
 
@@ -185,11 +188,10 @@ def test_results_come_home_when_front_ends_are_killed(bench: Any) -> None:
     assert bench.kept == []
 
 
+@OVER_SSH
 def test_results_come_home_over_a_new_connection_when_the_first_one_breaks(
     bench: Any, kill: Callable[[Any, str], int]
 ) -> None:
-    if not bench.way:
-        pytest.skip("nothing can break on one machine")
     bench.write(PROGRAM)
     run = bench.start("wait")
     run.await_lines("up", 4)
@@ -201,6 +203,7 @@ def test_results_come_home_over_a_new_connection_when_the_first_one_breaks(
     assert bench.kept == []
 
 
+@OVER_SSH
 def test_one_bad_entry_is_a_warning_and_the_rest_comes(bench: Any) -> None:
     bench.write(
         "import os\nos.symlink('nowhere', 'dangling')\nos.mkfifo('fifo')\n"
@@ -224,9 +227,8 @@ def test_one_bad_entry_is_a_warning_and_the_rest_comes(bench: Any) -> None:
     assert "not brought home: to-fifo: a link to fifo, which is a FIFO" in told["warnings"]
 
 
+@OVER_SSH
 def test_results_that_cannot_be_written_here_spoil_a_good_run_and_stay(bench: Any) -> None:
-    if not bench.way:
-        pytest.skip("the MPI of ranks on this machine could not start with that limit")
     bench.write(
         "import mpi4py.MPI\nopen('big', 'wb').write(bytes(3_000_000))\n"
         "open('small', 'w').write('1')\n",
@@ -241,6 +243,7 @@ def test_results_that_cannot_be_written_here_spoil_a_good_run_and_stay(bench: An
     assert (bench.home / "kept.s.a/big").stat().st_size == 3_000_000
 
 
+@OVER_SSH
 def test_what_is_asked_for_comes_to_a_place_for_each_cluster(bench: Any) -> None:
     bench.write(
         PROGRAM + "pathlib.Path('other.txt').write_text('x')\n",
@@ -261,6 +264,7 @@ def test_what_is_asked_for_comes_to_a_place_for_each_cluster(bench: Any) -> None
     assert bench.kept == []
 
 
+@OVER_SSH
 def test_a_source_that_means_nothing_keeps_what_was_written_and_says_so(bench: Any) -> None:
     bench.write(
         PROGRAM,
@@ -275,6 +279,7 @@ def test_a_source_that_means_nothing_keeps_what_was_written_and_says_so(bench: A
     assert any(one.startswith("out/") for one in by_hand(bench))
 
 
+@OVER_SSH
 def test_different_contents_of_two_clusters_never_overwrite_each_other(bench: Any) -> None:
     bench.write(
         "import pathlib\nfrom mpi4py import MPI\nrank = MPI.COMM_WORLD.rank\n"
@@ -315,6 +320,7 @@ def test_checkpoints_are_fetched_while_the_run_goes_on(bench: Any) -> None:
     assert bench.kept == []
 
 
+@OVER_SSH
 def test_a_file_in_the_way_of_a_folder_of_results_stays(bench: Any) -> None:
     bench.write(
         "import pathlib, sys\npathlib.Path(sys.argv[1], 'out').write_text('mine')\n"
@@ -343,11 +349,10 @@ def test_a_cluster_in_place_copies_what_is_asked_for_to_a_named_folder(
         assert copied == texts | {f"copy/{one}" for one in texts} | {"old.txt"}
 
 
+@OVER_SSH
 def test_results_stay_and_are_named_when_there_is_no_way_to_them_any_more(
     bench: Any, far_host: Any, kill: Callable[[Any, str], int]
 ) -> None:
-    if not bench.way:
-        pytest.skip("nothing can break on one machine")
     bench.write(PROGRAM)
     run = bench.start("wait")
     run.await_lines("up", 4)
@@ -369,6 +374,7 @@ def test_results_stay_and_are_named_when_there_is_no_way_to_them_any_more(
     assert len(bench.notes) == 1
 
 
+@OVER_SSH
 def test_results_that_have_no_place_to_land_spoil_a_good_run_and_stay(bench: Any) -> None:
     bench.write(
         "import pathlib, sys\nfor name in ('x', 'x.s.a'):\n"

@@ -362,9 +362,11 @@ def test_an_unknown_interceptor_is_told(check: Check) -> None:
 
 
 def test_a_virtual_node_is_single_unless_said_otherwise(check: Check) -> None:
-    node = check(primitive('<virtual-node name="n"/>')).root.virtual_node
+    node = check(primitive('<virtual-node name="n"/>')).root.notes.virtual_node
     assert (node.name, node.cardinality) == ("n", "single")
-    node = check(primitive('<virtual-node name="n" cardinality="multiple"/>')).root.virtual_node
+    node = check(
+        primitive('<virtual-node name="n" cardinality="multiple"/>')
+    ).root.notes.virtual_node
     assert node.cardinality == "multiple"
     done = check(primitive('<virtual-node name="n" cardinality="multipel"/>'))
     assert (done.only.code, done.only.hint) == ("unknown-cardinality", "did you mean 'multiple'?")
@@ -382,14 +384,14 @@ EXPORTING = """
 
 @pytest.mark.parametrize(("component", "name"), [("s", "n"), ("this", "own")])
 def test_virtual_nodes_are_exported(check: Check, component: str, name: str) -> None:
-    (exported,) = check(EXPORTING.format(component, name)).root.exported_nodes
+    (exported,) = check(EXPORTING.format(component, name)).root.notes.exported_nodes
     assert (exported.name, exported.composed_from) == ("all", ((component, name),))
 
 
 def test_several_compositions_make_one_exported_virtual_node(check: Check) -> None:
     second = '</composedFrom><composedFrom><composingVirtualNode component="this" name="own"/>'
     both = EXPORTING.format("s", "n").replace("</composedFrom>", second + "</composedFrom>", 1)
-    (exported,) = check(both).root.exported_nodes
+    (exported,) = check(both).root.notes.exported_nodes
     assert exported.composed_from == (("s", "n"), ("this", "own"))
 
 
@@ -408,7 +410,7 @@ def test_exported_nodes_are_made_of_what_exists(
 
 
 def test_the_logger_is_planned(check: Check) -> None:
-    assert check(primitive('<logger name="x.y"/>')).root.logger == "x.y"
+    assert check(primitive('<logger name="x.y"/>')).root.notes.logger == "x.y"
 
 
 def membrane(name: str, role: str = "server") -> str:

@@ -9,11 +9,11 @@ import pytest
 from benchmarks.co_allocation import WAITS, simulate
 from runtime.allocations.co_allocation import (
     AskingWay,
-    BeginAll,
     CoAllocation,
     GiveBack,
     QueueRequest,
     Submit,
+    UseNodes,
 )
 
 A1, A2, A3 = (QueueRequest("a", number) for number in (1, 2, 3))
@@ -32,7 +32,7 @@ def planner() -> CoAllocation:
 def test_all_begin_once_the_last_one_has_its_nodes(planner: CoAllocation) -> None:
     assert planner.granted(B1, 10.0) == []
     assert (planner.missing(), planner.wakes_at) == (["a"], 310.0)
-    assert planner.granted(A1, 309.0) == [BeginAll((A1, B1))]
+    assert planner.granted(A1, 309.0) == [UseNodes((A1, B1))]
     assert (planner.has_begun, planner.wakes_at) == (True, None)
 
 
@@ -45,7 +45,7 @@ def test_a_quick_queue_is_asked_again_when_the_others_have_their_nodes(
     assert planner.wakes_at is None
     assert planner.plan_of("a") == "it asks again when the others have their nodes"
     assert planner.granted(B1, 5000.0) == [Submit(A2), Submit(B2)]
-    assert planner.granted(A2, 5004.0) == [GiveBack(B2), BeginAll((A2, B1))]
+    assert planner.granted(A2, 5004.0) == [GiveBack(B2), UseNodes((A2, B1))]
 
 
 def test_a_slow_queue_has_another_job_while_its_nodes_wait(planner: CoAllocation) -> None:
@@ -53,7 +53,7 @@ def test_a_slow_queue_has_another_job_while_its_nodes_wait(planner: CoAllocation
     assert planner.wake(700.0) == [GiveBack(A1)]
     assert planner.plan_of("a") == "another job is in the queue already"
     assert planner.granted(B1, 800.0) == [Submit(B2)]
-    assert planner.granted(A2, 900.0) == [GiveBack(B2), BeginAll((A2, B1))]
+    assert planner.granted(A2, 900.0) == [GiveBack(B2), UseNodes((A2, B1))]
 
 
 def test_the_newer_nodes_of_a_cluster_are_kept_and_the_older_given_back(
@@ -106,7 +106,55 @@ def test_a_cluster_that_asks_late_is_waited_for() -> None:
     made.ask("a", 0.0)
     assert made.granted(A1, 10.0) == []
     made.ask("b", 20.0)
-    assert made.granted(B1, 30.0) == [BeginAll((A1, B1))]
+    assert made.granted(B1, 30.0) == [UseNodes((A1, B1))]
+
+
+@pytest.fixture
+def early() -> CoAllocation:
+    """Two clusters that have asked, one of which is enough to begin with."""
+    made = CoAllocation({"a": 300.0, "b": 300.0}, lambda: 0.5, enough=1)
+    made.ask("a", 0.0)
+    made.ask("b", 0.0)
+    return made
+
+
+def test_a_run_begins_with_enough_clusters_and_uses_the_nodes_of_the_others_when_they_come(
+    early: CoAllocation,
+) -> None:
+    assert early.granted(B1, 10.0) == [UseNodes((B1,))]
+    assert (early.has_begun, early.missing(), early.wakes_at) == (True, ["a"], None)
+    assert early.wake(1e6) == []
+    assert early.granted(A1, 1e6) == [UseNodes((A1,), late=True)]
+
+
+def test_who_is_missing_when_a_run_begins_has_one_job_in_its_queue() -> None:
+    made = CoAllocation(dict.fromkeys("abc", 300.0), lambda: 0.5, enough=2)
+    for one in "abc":
+        made.ask(one, 0.0)
+    c1 = QueueRequest("c", 1)
+    made.granted(A1, 5.0)
+    assert made.wake(305.0) == [GiveBack(A1)]  # a quick queue, which rests
+    assert made.granted(B1, 1000.0) == [Submit(B2)]
+    assert made.granted(c1, 1001.0) == [
+        GiveBack(B2), Submit(A2), UseNodes((B1, c1)),
+    ]  # fmt: skip
+    assert not made.withdrawn(A2)
+
+
+def test_a_run_that_waits_for_no_queue_has_begun_before_any_answers() -> None:
+    made = CoAllocation({"a": 300.0}, lambda: 0.5, enough=0)
+    assert made.has_begun
+    assert made.ask("a", 0.0) == [Submit(A1)]
+    assert made.granted(A1, 400.0) == [UseNodes((A1,), late=True)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_who_may_miss_one_cluster_begins_no_later(seed: int) -> None:
+    begun = [
+        simulate(WAITS["lognormal"], 4, AskingWay.HOLD, math.inf, seed, late=late).now
+        for late in (0, 1)
+    ]
+    assert begun[1] <= begun[0]
 
 
 @pytest.fixture
@@ -125,7 +173,7 @@ def test_all_reserve_nodes_from_the_same_time_on_and_ask_for_nothing_meanwhile(
     assert reserving.reserved(B1, 7.0) == []
     assert reserving.wakes_at is None
     assert reserving.granted(A1, 66.0) == []
-    assert reserving.granted(B1, 67.0) == [BeginAll((A1, B1))]
+    assert reserving.granted(B1, 67.0) == [UseNodes((A1, B1))]
 
 
 def test_a_refusal_makes_all_ask_for_the_time_that_it_tells(reserving: CoAllocation) -> None:

@@ -18,8 +18,8 @@ from benchmarks.evaluate.page import page
 from benchmarks.evaluate.store import Store
 from benchmarks.mpi_launch import RunFailed
 from runtime.health import DetectorProtocol
+from tools.on_grids import ROOT
 
-ROOT = Path(__file__).parents[3]
 CLAIM = Claim("ours ≤ 1.1 × flat", "ours", 1.1, "flat")
 
 

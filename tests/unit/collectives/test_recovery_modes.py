@@ -94,7 +94,7 @@ def test_an_info_changes_what_it_says_and_leaves_the_rest() -> None:
     strict = Modes.of({"gcm_strict": "true", "other": "words"}, before)
     assert str(strict) == "blank, cont, strict"
     assert str(Modes.of({"gcm_recovery": "rebuild"}, strict)) == "rebuild, nop, strict"
-    assert Modes.of(strict.told()).told() == strict.told()
+    assert Modes.of(strict.as_hints()).as_hints() == strict.as_hints()
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,9 @@ from gcm import (
     requires,
     wrapper,
 )
+from gcm.components import Notes, VirtualNodeNote
 from gcm.components.declarations import declared_attributes
-from gcm.components.model import Notes, VirtualNodeNote, is_component_name
+from gcm.components.model import is_component_name
 from gcm.errors import (
     IllegalBindingError,
     IllegalTypeError,

@@ -12,8 +12,7 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.cli import main
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
-
-ROOT = Path(__file__).parents[3]
+from tools.on_grids import ROOT
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,6 +21,7 @@ from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.printer import Printer
 from runtime.cli.screens.rank_output import OutputChoice, RankFiles, SharedStream
 from runtime.cli.screens.recording import FactFile, Recording
+from runtime.cli.screens.report import trace_file
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.base import OutputStream
 from runtime.views.facts import MACHINE, TRACEBACK, Fact, Logged, OutputWritten
@@ -301,3 +303,15 @@ def test_a_line_of_the_tree_never_wraps(plan: Plan) -> None:
     screen.close()
     lines = terminal.getvalue().decode().splitlines()[:3]
     assert max(map(len, lines)) <= 60
+
+
+def test_a_trace_in_otf2_needs_its_package_and_a_new_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "old.otf2").mkdir()
+    with pytest.raises(OutputFailed, match="File exists. Remove it, or choose another name"):
+        trace_file(str(tmp_path / "old.otf2"))
+    monkeypatch.setitem(sys.modules, "otf2", None)
+    with pytest.raises(OutputFailed, match="pip install gcm-grid.otf2"):
+        trace_file(str(tmp_path / "new.otf2"))
+    assert not (tmp_path / "new.otf2").exists()

@@ -21,8 +21,9 @@ REMOTE = (
 PYTHON = "/usr/bin/python3"
 
 
-def plan_of(read: Any, text: str) -> DeploymentPlan:
-    return make_plan(read(f"<deployment>{text}</deployment>").good)
+def plan_of(read: Any, text: str, start: str = "") -> DeploymentPlan:
+    begins = f' start="{start}"' if start else ""
+    return make_plan(read(f"<deployment{begins}>{text}</deployment>").good)
 
 
 def ranks_argv(read: Any, grid: str, application: str) -> tuple[str, ...]:
@@ -62,6 +63,28 @@ def test_the_descriptor_chooses_other_front_ends_for_the_levels_above(read: Any)
     )
     levels = [levels_at(plan.deployment, one.position) for one in plan.deployment.clusters()]
     assert levels == [("L3", "L4"), ("L3",), ("L3", "L4", "L5")]
+    assert plan.grid_front_end == (1, 1)
+
+
+def test_what_may_come_late_leads_nobody_where_another_cluster_can(read: Any) -> None:
+    queued = '<cluster name="{}"><batch system="slurm"/></cluster>'
+    a, b, c = map(queued.format, "abc")
+    plan = plan_of(
+        read,
+        f'<grid><site name="s">{a}</site><site name="t">{b}{c}</site></grid>'
+        '<application script="a.py" recovery="rebuild"/>',
+        start="1 of 3",
+    )
+    assert plan.grid_front_end == (0, 0)
+    later = plan.deployment.led_without({"0:0", "1:0"})
+    assert (later.leader, [site.leader for site in later.sites]) == (1, [0, 1])
+    assert later.led_without({"0:0"}) == later.led_without(()) == later
+    plan = plan_of(
+        read,
+        f'<grid><site name="s">{a}</site><site name="t">{b}<cluster/></site></grid>'
+        '<application script="a.py" recovery="rebuild"/>',
+        start="1 of 2",
+    )
     assert plan.grid_front_end == (1, 1)
 
 

@@ -10,8 +10,7 @@ import pytest
 from gcm.cli import main
 from runtime.deployment.checker import check_descriptors
 from runtime.deployment.language.table import LANGUAGE
-
-ROOT = Path(__file__).parents[3]
+from tools.on_grids import ROOT
 
 
 def test_the_checker_is_registered_under_the_tag_of_descriptors() -> None:

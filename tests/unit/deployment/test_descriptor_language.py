@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from hypothesis import given, settings
@@ -17,8 +16,8 @@ from runtime.deployment.language.reference import render_reference
 from runtime.deployment.language.schema import render_xsd
 from runtime.deployment.language.ssh_options import ALLOWED
 from runtime.deployment.language.table import LANGUAGE
+from tools.on_grids import ROOT
 
-ROOT = Path(__file__).parents[3]
 XSD_FILE = ROOT / "runtime" / "deployment" / "descriptor.xsd"
 SCHEMA = etree.XMLSchema(etree.parse(str(XSD_FILE)))
 XS = "{http://www.w3.org/2001/XMLSchema}"
@@ -36,6 +35,7 @@ KNOWN_TO_SCHEMA = {
     "bad-number",
     "bad-choice",
     "bad-duration",
+    "bad-share",
 }
 
 

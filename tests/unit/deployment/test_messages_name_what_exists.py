@@ -5,17 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from gcm.adl.definitions.grammar import GRAMMAR
 from gcm.cli.common_options import CommandTable
 from runtime.cli.reference import COMMANDS
-from runtime.deployment.language.ssh_options import _SAID_BY_ATTRIBUTE, ALLOWED
+from runtime.deployment.language.ssh_options import _SET_BY_ATTRIBUTE, ALLOWED
 from runtime.deployment.language.table import LANGUAGE
+from tools.on_grids import ROOT
 
-ROOT = Path(__file__).parents[3]
 ELEMENT = re.compile(r"(?<!\(\?P)<([a-z][a-zA-Z-]+)([^<>]*)>?")  # not a group of a pattern
 WRITTEN = re.compile(r"([a-z]+(?:-[a-z]+)*)=(?=[\"'.{…])")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -176,11 +175,11 @@ def test_the_texts_are_found() -> None:
 
 
 def test_attributes_that_options_of_ssh_are_said_by_exist() -> None:
-    assert set(_SAID_BY_ATTRIBUTE.values()) <= ATTRIBUTES["ssh"]
+    assert set(_SET_BY_ATTRIBUTE.values()) <= ATTRIBUTES["ssh"]
 
 
 def test_no_option_of_ssh_is_both_allowed_and_not() -> None:
-    assert not {one.lower() for one in ALLOWED} & set(_SAID_BY_ATTRIBUTE)
+    assert not {one.lower() for one in ALLOWED} & set(_SET_BY_ATTRIBUTE)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from runtime.deployment import (
     render_plan,
 )
 from runtime.topology.tree import Reachability
+from tools.on_grids import ROOT
 
-ROOT = Path(__file__).parents[3]
 SAMPLES = sorted((ROOT / "descriptors").glob("*.xml"))
 
 

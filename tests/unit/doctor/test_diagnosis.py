@@ -16,11 +16,20 @@ from runtime.doctor.imports import imported
 from runtime.doctor.records import (
     Dial,
     ExaminedHost,
-    Fault,
     Finding,
     FolderSpace,
     HostFacts,
     Record,
+)
+from runtime.launchers.errors import (
+    AuthenticationRefused,
+    HostKeyChanged,
+    HostKeyUnknown,
+    HostUnreachable,
+    LaunchError,
+    MissingSsh,
+    MpiexecFailed,
+    WrongMpiexec,
 )
 from runtime.topology import Cluster, Grid, Node, Reachability, Site
 
@@ -39,7 +48,9 @@ FACTS = HostFacts(
 HERE = Record(ExaminedHost("the launcher", "python3"), replace(FACTS, host="laptop"))
 
 
-def found_of(host: ExaminedHost = HOST, fault: Fault | None = None, **facts: Any) -> list[Finding]:
+def found_of(
+    host: ExaminedHost = HOST, fault: LaunchError | None = None, **facts: Any
+) -> list[Finding]:
     return findings_of([HERE, Record(host, replace(FACTS, **facts), mpi_fault=fault)])
 
 
@@ -127,14 +138,12 @@ def test_a_program_without_python_needs_no_mpi4py() -> None:
 
 
 def test_what_mpiexec_says_of_two_ranks_is_a_finding_with_the_library_of_mpi4py() -> None:
-    other = Fault(
-        "WrongMpiexec", "'mpiexec' started 2 ranks, and each takes itself for rank 0 of 1"
-    )
+    other = WrongMpiexec("'mpiexec' started 2 ranks, and each takes itself for rank 0 of 1")
     found = only(found_of(fault=other))
     assert found.code == "two-mpis"
     assert found.what == f"{other.what} (mpi4py loads MPICH Version: 5.0.2)"
     assert '<mpi command-path="/opt/py/bin/mpiexec"/>' in found.fix
-    broken = Fault("MpiexecFailed", "it failed", "one\ntwo", "Run it by hand")
+    broken = MpiexecFailed("it failed", cause="one\ntwo", cure="Run it by hand")
     found = only(found_of(fault=broken))
     assert (found.code, found.fix) == ("mpiexec-fails", "Run it by hand")
     assert found.what.endswith(": two")
@@ -185,27 +194,27 @@ def test_a_clock_is_wrong_if_no_delay_of_the_answer_explains_it(
     ("kind", "code", "fix"),
     [
         (
-            "HostKeyUnknown", "ssh-unknown-host-key",
+            HostKeyUnknown, "ssh-unknown-host-key",
             "connect once and compare the fingerprint: ssh -J gate -p 22022 -i /k ana@n1"
             ' (or write new-host-keys="accept" in its <ssh>)',
         ),
         (
-            "HostKeyChanged", "ssh-changed-host-key",
+            HostKeyChanged, "ssh-changed-host-key",
             "if the host was really set up anew: ssh-keygen -R '[n1]:22022'",
         ),
         (
-            "AuthenticationRefused", "ssh-no-key",
+            AuthenticationRefused, "ssh-no-key",
             "ssh-copy-id -J gate -p 22022 -i /k ana@n1; if the key has a passphrase: ssh-add /k",
         ),
-        ("HostUnreachable", "not-reached", "Ask; by hand: ssh -J gate -p 22022 -i /k ana@n1 true"),
-        ("MissingSsh", "no-ssh", "Ask."),
+        (HostUnreachable, "not-reached", "Ask; by hand: ssh -J gate -p 22022 -i /k ana@n1 true"),
+        (MissingSsh, "no-ssh", "Ask."),
     ],
 )  # fmt: skip
 def test_a_host_that_is_not_reached_comes_with_the_command_to_type(
-    kind: str, code: str, fix: str
+    kind: type[LaunchError], code: str, fix: str
 ) -> None:
     hops = (SshHop("gate"), SshHop("n1", port=22022, user="ana", key="/k"))
-    record = Record(replace(HOST, hops=hops), fault=Fault(kind, "no", "said", "Ask."))
+    record = Record(replace(HOST, hops=hops), fault=kind("no", cause="said", cure="Ask."))
     found = only(findings_of([HERE, record]))
     assert (found.code, found.what, found.fix) == (code, "no; said", fix)
 

@@ -88,7 +88,7 @@ def test_whom_mpiexec_kills_together_with_its_parent_is_a_consequence_too() -> N
     ends = JobEnds("0:0")
     ends.left(A)
     ends.exited(B, seen(signal=11), is_connected=False)
-    assert over(ends, Exit(code=9, at=2.0), signal_told=11) == ([(A, 137, 9, B)], "")
+    assert over(ends, Exit(code=9, at=2.0), signal_printed=11) == ([(A, 137, 9, B)], "")
 
 
 def test_a_crash_of_its_own_is_no_consequence_of_another() -> None:
@@ -272,7 +272,7 @@ def test_a_rank_without_a_parent_that_could_tell_was_lost_with_its_host(first: s
         ends = JobEnds("0:0", goes_on=True)
         found = [ends.host_gone(A, "was lost with c2"), ends.left(A)]
     assert found == [None, RankDeath.lost(A, "was lost with c2", Witness.FRONT_END)]
-    assert not ends.was_told_there(A)
+    assert not ends.was_reported(A)
 
 
 def test_a_rank_whose_host_is_lost_may_still_tell_how_it_ended() -> None:
@@ -290,13 +290,13 @@ def test_what_became_of_a_host_says_nothing_of_a_process_that_is_started_later()
     ends.again(A)
     assert ends.left(A) is None
     ends.exited(A, seen(signal=9), is_connected=False)
-    assert ends.was_told_there(A)
+    assert ends.was_reported(A)
 
 
 @pytest.mark.parametrize("code", [1, 0, None])
 def test_a_host_lives_on_which_a_rank_has_told_its_own_end(code: int | None) -> None:
     ends = JobEnds("0:0", goes_on=True)
     death = ends.concluded(A, "no room") if code is None else ends.program_ended(A, word(code))
-    assert ends.was_told_there(A) is death.is_said is (code is not None)
+    assert ends.was_reported(A) is death.is_stated is (code is not None)
     ends.again(A)
-    assert not ends.was_told_there(A)
+    assert not ends.was_reported(A)

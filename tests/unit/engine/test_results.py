@@ -127,5 +127,5 @@ def test_a_folder_that_cannot_be_listed_before_the_start_does_not_end_the_engine
     deployment = Deployment("x", str(home), (), 0, (), (), {}, None, (), (), ())
     plan = DeploymentPlan(deployment, nowhere, (), (step,))
     with caplog.at_level(logging.WARNING):
-        StageOut(plan, {"s:a": place}, nowhere, TaskGroup(), nowhere).go()
+        StageOut(plan, {"s:a": place}, nowhere, TaskGroup(), nowhere).go(())
     assert "s/a: [Errno 2] No such file or directory" in caplog.text

@@ -24,14 +24,14 @@ RANKS = [f"0:0:{number}" for number in range(3)]
 
 
 def bootstrap(keys: Keyring = KEYS) -> Bootstrap:
-    return Bootstrap("unix:/there", "nowhere", 4, keys, b"certificate")
+    return Bootstrap("unix:/there", "nowhere", 4, keys, b"certificate", patience=2.5)
 
 
 def test_what_is_left_for_ranks_is_read_by_their_user_alone(tmp_path: Path) -> None:
     write_key(str(tmp_path), RANKS, bootstrap())
     told = read_key(str(tmp_path), "0:0:1")
     assert (told.address, told.reach, told.incarnation) == ("unix:/there", "nowhere", 4)
-    assert told.certificate == b"certificate"
+    assert (told.certificate, told.patience) == (b"certificate", 2.5)
     for name in (KEY, TICKETS):
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
     remove_key(str(tmp_path))

@@ -23,10 +23,12 @@ from runtime.lifecycle.events import (
     Effect,
     Event,
     Explain,
+    Fill,
     Finish,
     GiveUp,
     Go,
     Kill,
+    LeaveOut,
     Show,
     Signal,
     Start,
@@ -95,13 +97,18 @@ def death(
     by: str = "parent",
     signal: str = "0",
     exception: str = "",
+    missed: str = "",
 ) -> RankDeath:
-    missed = tuple(map(RankName.parse, lost.split(","))) if lost else ()
-    observed = Observation(Witness(by), int(code), int(signal), why, exception, lost=missed)
+    others = tuple(map(RankName.parse, lost.split(","))) if lost else ()
+    observed = Observation(
+        Witness(by), int(code), int(signal), why, exception, lost=others, is_loss=bool(missed)
+    )
     return RankDeath(RankName.parse(rank), observed)
 
 
 def write(effect: Effect) -> str:
+    if isinstance(effect, LeaveOut | Fill):
+        return f"{'fill' if isinstance(effect, Fill) else 'leave out'} {effect.cluster}"
     match effect:
         case Show(path, state, detail):
             return f"{path} is {state} {detail}".rstrip()
@@ -187,6 +194,7 @@ BEGINNINGS: dict[str, Callable[[], RunState]] = {
     "assembly": lambda: up(ASSEMBLED),
     "steered": lambda: up(TWO, steered=True),
     "surviving": lambda: up(SURVIVING),
+    "late": lambda: RunState(SURVIVING, TIMEOUTS),
     "replicated": lambda: up(REPLICATED),
 }
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from random import Random
 
+from benchmarks.detectors.simulated_members import AnyDetector, World
 from runtime.health import (
     Declare,
     Detector,
@@ -25,7 +26,6 @@ from runtime.health import (
     Suspect,
     Trust,
 )
-from runtime.testing.simulated_members import AnyDetector, World
 
 MARK = "----\n"
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.detectors.simulated_members import World
 from runtime.health import (
     Declare,
     Detector,
@@ -26,7 +27,6 @@ from runtime.health import (
     read,
 )
 from runtime.health.messages import NotUnderstood
-from runtime.testing.simulated_members import World
 
 FLAT = [one for one in DetectorProtocol if one is not DetectorProtocol.HIERARCHICAL]
 HANG = 3.0

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tools.check_imports import breaches
-
-ROOT = Path(__file__).parents[3]
+from tools.on_grids import ROOT
 
 
 def plant(root: Path, files: dict[str, str]) -> None:

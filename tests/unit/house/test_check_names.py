@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tools.check_names import breaches
-
-ROOT = Path(__file__).parents[3]
+from tools.on_grids import ROOT
 
 
 def plant(root: Path, **files: str) -> Path:

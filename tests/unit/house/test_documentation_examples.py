@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
-
-ROOT = Path(__file__).parents[3]
 
 # In a process of its own, since some modules load an MPI.
+from tools.on_grids import ROOT
+
 RUN = """
 import doctest, importlib, sys
 failed = [

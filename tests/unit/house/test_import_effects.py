@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
-
-ROOT = Path(__file__).parents[3]
 
 # Run in a fresh interpreter: import each module in turn and name the one that has an effect.
+from tools.on_grids import ROOT
+
 IMPORT_EVERYTHING = """
 import importlib, logging, os, pkgutil, signal, sys, threading, warnings
 

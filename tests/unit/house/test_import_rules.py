@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tools.on_grids import ROOT
 
 PLANTED = {
     "gcm/errors.py": "import runtime.errors\nimport Pyro5.api",

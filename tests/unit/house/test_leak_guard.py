@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tools.on_grids import ROOT
 
 LEAKING_SUITE = """
 import os, socket, subprocess, sys, threading, warnings

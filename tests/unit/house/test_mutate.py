@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from tools.mutants import Mutant, find_mutants
 from tools.mutate import Options, Tried, choose, parse, report, run
+from tools.on_grids import ROOT
 from tools.workshop import BrokenTestsError, Verdict
-
-ROOT = Path(__file__).parents[3]
 
 
 def mutants_of(source: str) -> set[tuple[str, str]]:

@@ -6,7 +6,6 @@ import ast
 import json
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -18,9 +17,8 @@ import gcm.testing
 import runtime
 import runtime.coupling
 from gcm.errors import GcmError
+from tools.on_grids import ROOT
 from tools.reference import FILE, public_names, reference
-
-ROOT = Path(__file__).parents[3]
 
 
 @cache

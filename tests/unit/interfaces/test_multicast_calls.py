@@ -29,11 +29,10 @@ from gcm import (
     requires,
     round_robin,
     submit,
-    unicast,
     wrapper,
 )
 from gcm.errors import DispatchError, IllegalBindingError, MulticastError
-from gcm.interfaces.policies.reduction import concat, first, maximum, minimum, select_unique, total
+from gcm.interfaces.policies.reduction import first, maximum, minimum, total
 from gcm.membranes.content import ContentController
 from tests.unit.parts import ECHO, WAIT, Echoes, Ended
 
@@ -78,10 +77,6 @@ def test_a_broadcast_calls_every_server_and_lists_results_in_binding_order() -> 
     assert [one.content.heard for one in servers] == [["x"]] * 3
 
 
-def test_one_server_gives_a_list_of_one() -> None:
-    assert client_of([server("a")]).say("x") == ["a:x"]
-
-
 @pytest.mark.parametrize("make", [primitive, active])
 def test_one_failure_names_every_failed_server_and_carries_every_result(
     make: Callable[..., Primitive], ended: Ended
@@ -101,13 +96,6 @@ def test_one_failure_names_every_failed_server_and_carries_every_result(
     ]
     assert error.__cause__ is error.failures[0][1]
     assert [one.content.heard for one in servers] == [["x"]] * 4
-
-
-def test_everybody_failing_is_told_too() -> None:
-    with pytest.raises(MulticastError) as caught:
-        client_of([server(name, "ab") for name in "ab"]).say("x")
-    assert caught.value.results == ()
-    assert [path for path, _ in caught.value.failures] == ["/a.echo", "/b.echo"]
 
 
 def test_a_call_that_cannot_be_sent_is_a_failure_beside_the_results(ended: Ended) -> None:
@@ -254,22 +242,6 @@ class Total(Protocol):
     def give(self) -> Annotated[int, total]: ...
 
 
-class Least(Protocol):
-    def give(self) -> Annotated[int, minimum]: ...
-
-
-class Most(Protocol):
-    def give(self) -> Annotated[int, maximum]: ...
-
-
-class First(Protocol):
-    def give(self) -> Annotated[int, first]: ...
-
-
-class Unique(Protocol):
-    def give(self) -> Annotated[int, select_unique]: ...
-
-
 @reduce_with(first)
 class ByInterface(Protocol):
     @reduce_with(maximum)
@@ -286,33 +258,12 @@ class ByOperation(Protocol):
     ("signature", "expected"),
     [
         (Total, 9),
-        (Least, 2),
-        (Most, 4),
-        (First, 3),
         (ByInterface, 2),
         (ByOperation, 4),
     ],
 )
 def test_results_are_reduced_by_the_nearest_annotation(signature: Any, expected: int) -> None:
     assert reduced(signature, [3, 4, 2], Numbers) == expected
-
-
-def test_results_that_differ_have_no_unique_one() -> None:
-    assert reduced(Unique, [3, 3], Numbers) == 3
-    with pytest.raises(DispatchError, match="'select_unique' of 2 results found different ones"):
-        reduced(Unique, [3, 4], Numbers)
-
-
-class Lines(Protocol):
-    def give(self) -> list[str]: ...
-
-
-class Joined(Protocol):
-    def give(self) -> Annotated[list[str], concat]: ...
-
-
-def test_lists_of_results_are_joined() -> None:
-    assert reduced(Joined, [["a"], [], ["b", "c"]], Lines) == ["a", "b", "c"]
 
 
 class Silent(Protocol):
@@ -331,11 +282,6 @@ class Parts(Protocol):
 class Turns(Protocol):
     @distribute(round_robin)
     def say(self, text: list[str]) -> list[str]: ...
-
-
-class Solo(Protocol):
-    @distribute(unicast)
-    def say(self, text: str) -> list[str]: ...
 
 
 def casting(signature: Any) -> type[Any]:
@@ -370,11 +316,6 @@ def test_round_robin_deals_the_elements_out_and_keeps_their_order_in_the_results
         "b:y",
         "a:z",
     ]
-
-
-def test_unicast_calls_one_server_each_in_its_turn() -> None:
-    stub = client_of([server(name) for name in "abc"], casting(Solo))
-    assert [stub.say("x") for _ in range(4)] == [["a:x"], ["b:x"], ["c:x"], ["a:x"]]
 
 
 def test_two_failed_elements_of_one_server_are_two_failures() -> None:

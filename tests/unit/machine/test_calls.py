@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runtime.machine.calls import CallRefused, DispatchTable, operations, stub
-from runtime.machine.clustering import Round
+from runtime.machine.clustering import Clustering, Round
 from runtime.machine.contracts import CONTRACTS, Control, Routes
 from runtime.machine.table import decoded, encoded
 from runtime.machine.wrapper import RankWrapper
@@ -47,14 +47,28 @@ def test_a_round_ends_once_everybody_who_is_expected_has_told() -> None:
     one.report("x", "from a stranger")
     assert one.take() is None
     one.report("a", "from a")
-    assert one.take() == ["from a", "from b"]
+    assert one.take() == {"a": "from a", "b": "from b"}
     assert one.take() is None
 
 
 def test_a_round_that_expects_nobody_is_over_at_once() -> None:
     one = Round[str]()
     one.expect([])
-    assert one.take() == []
+    assert one.take() == {}
+
+
+def test_who_joins_a_part_of_the_machine_late_is_told_of_with_all_others() -> None:
+    told: list[str] = []
+    site = Clustering("0", lambda reports: [*reports], seen=lambda table: told.append(_who(table)))
+    site.expect(["0:0"])
+    site.ready("0:0", [{"rank": "0:0:0"}])
+    site.ready("0:1", [{"rank": "0:1:0"}])
+    site.expect(["0:1"])
+    assert told == ["0:0:0", "0:0:0 0:1:0"]
+
+
+def _who(table: bytes) -> str:
+    return " ".join(one["rank"] for one in decoded(table))
 
 
 def test_a_table_holds_plain_data_only() -> None:

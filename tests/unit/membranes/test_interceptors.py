@@ -169,7 +169,12 @@ def test_without_a_place_an_interceptor_is_put_on_all_interfaces() -> None:
     ]
 
 
-def test_the_name_of_a_collection_means_all_its_members() -> None:
+@pytest.mark.parametrize(
+    ("where", "members"), [("echos", ["echos1", "echos2"]), ("echos1", ["echos1"])]
+)
+def test_the_name_of_a_collection_means_all_its_members_and_that_of_a_member_this_one(
+    where: str, members: list[str]
+) -> None:
     @provides("echos", Echo, cardinality=Cardinality.COLLECTION)
     class Many(Speaker):
         pass
@@ -177,27 +182,12 @@ def test_the_name_of_a_collection_means_all_its_members() -> None:
     record: list[str] = []
     component = primitive(Many)
     component.start()
-    add(component, Tape("a", record), "echos")
+    add(component, Tape("a", record), where)
     component.stub("echos1", Echo).say("x")
     component.stub("echos2", Echo).say("x")
     assert [line for line in record if "before" in line] == [
-        "a before /many.echos1.say",
-        "a before /many.echos2.say",
+        f"a before /many.{member}.say" for member in members
     ]
-
-
-def test_a_member_of_a_collection_can_have_an_interceptor_of_its_own() -> None:
-    @provides("echos", Echo, cardinality=Cardinality.COLLECTION)
-    class Many(Speaker):
-        pass
-
-    record: list[str] = []
-    component = primitive(Many)
-    component.start()
-    add(component, Tape("a", record), "echos1")
-    component.stub("echos1", Echo).say("x")
-    component.stub("echos2", Echo).say("x")
-    assert record == ["a before /many.echos1.say", "a after say None"]
 
 
 def test_an_interceptor_of_no_interface_is_refused() -> None:

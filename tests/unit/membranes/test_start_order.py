@@ -125,10 +125,8 @@ def test_where_nobody_calls_anybody_the_order_stays() -> None:
     assert servers_first(reversed(parts)) == parts[::-1]
 
 
-def test_an_active_part_serves_nothing_before_its_hook_is_over(
-    in_thread: InThread, ended: Ended
-) -> None:
-    entered, go_on = threading.Event(), threading.Event()
+def careful(entered: threading.Event, go_on: threading.Event) -> type[Any]:
+    """Return a content whose start lasts until the test lets it go on."""
 
     @provides("echo", Echo)
     class Careful:
@@ -142,7 +140,14 @@ def test_an_active_part_serves_nothing_before_its_hook_is_over(
         def say(self, text: str) -> str:
             return f"{text} {self.ready}"
 
-    part = active(Careful)
+    return Careful
+
+
+def test_an_active_part_serves_nothing_before_its_hook_is_over(
+    in_thread: InThread, ended: Ended
+) -> None:
+    entered, go_on = threading.Event(), threading.Event()
+    part = active(careful(entered, go_on))
     box = ended(within("box", part))
     early = submit(part.stub("echo", Echo).say, "queued before")
     starting = in_thread(box.start)
@@ -162,20 +167,7 @@ def test_a_call_of_another_thread_waits_until_the_passive_part_was_told(
     wait: bool, in_thread: InThread
 ) -> None:
     entered, go_on = threading.Event(), threading.Event()
-
-    @provides("echo", Echo)
-    class Careful:
-        ready = False
-
-        def on_start(self) -> None:
-            entered.set()
-            assert go_on.wait(WAIT)
-            self.ready = True
-
-        def say(self, text: str) -> str:
-            return f"{text} {self.ready}"
-
-    part = primitive(Careful)
+    part = primitive(careful(entered, go_on))
     starting = in_thread(part.start)
     assert entered.wait(WAIT)
     answers: list[str] = []

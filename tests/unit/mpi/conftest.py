@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from mpi4py import MPI
 
+from runtime.mpi.communicators.classes import wrap
 from runtime.mpi.progress.engine import Engine
 from runtime.mpi.progress.membership import CommunicatorMembers, intra
+from runtime.mpi.surface.communicator_classes import Comm
 from runtime.mpi.surface.start import start
 from runtime.wire import SENT, Incoming, Outgoing
 
@@ -160,3 +162,17 @@ def pair() -> Iterator[Pair]:
     yield Pair((engines[0], engines[1]), (connections[0], connections[1]), (members[0], members[1]))
     for native in natives:
         native.Free()
+
+
+@pytest.fixture
+def here(pair: Pair) -> Comm:
+    """The communicator of a pair as rank 0 sees it."""
+    comm: Comm = wrap(pair.members[0])
+    return comm
+
+
+@pytest.fixture
+def there(pair: Pair) -> Comm:
+    """The same as rank 1 sees it; both are in one thread, so that no call may wait for another."""
+    comm: Comm = wrap(pair.members[1])
+    return comm

@@ -13,7 +13,7 @@ import pytest
 from mpi4py import MPI
 
 from runtime.home import HOME
-from runtime.mpi.surface.observed_calls import _observed
+from runtime.mpi.surface.observed_calls import _counting
 from runtime.mpi.surface.traced_calls import _complete_one, _rows
 from runtime.mpi.surface.waiting_calls import (
     CallOfThread,
@@ -135,7 +135,7 @@ def test_a_native_call_is_known_where_it_is_counted_and_traced() -> None:
     lock = threading.Lock()
     native: Any = partial(lock.acquire)  # it waits in no frame of Python, as mpi4py does
     native.__name__ = "Wait"
-    counted = _observed(native, "Wait")
+    counted = _counting(native, "Wait")
     traced: Any = _complete_one(counted, _rows.call("Wait", "wait"), "Wait")
 
     def step() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from runtime.native_mpi import Job, JobPart, RankProgram, RankStandIn
+from runtime.native_mpi import Job, JobPart, RankProgram, RankProxy
 from runtime.processes.rank.options import RankOptions
 
 PLAIN = RankProgram(
@@ -60,8 +60,8 @@ def test_a_rank_is_told_where_the_ranks_of_its_host_begin() -> None:
 
 @pytest.mark.parametrize(("host", "has_mpiexec"), [("", False), ("n3", True)])
 def test_a_restarted_rank_is_a_world_of_its_own(host: str, has_mpiexec: bool) -> None:
-    stand_in = RankStandIn("/stand_in.py", "/r/ranks")
-    job = Job(replace(FULL, stand_in=stand_in), 3, hosts=HOSTS if host else ())
+    proxy = RankProxy("/proxy.py", "/r/ranks")
+    job = Job(replace(FULL, proxy=proxy), 3, hosts=HOSTS if host else ())
     part = job.restarted(2, 4, host)
     assert (part.host, part.has_mpiexec, part.is_restarted) == (host, has_mpiexec, True)
     world = job.world(part)
@@ -72,10 +72,10 @@ def test_a_restarted_rank_is_a_world_of_its_own(host: str, has_mpiexec: bool) ->
 
 
 def test_ranks_that_part_are_started_by_their_stand_ins() -> None:
-    job = Job(replace(PLAIN, stand_in=RankStandIn("/s.py", "/r/ranks")), 2)
-    parting, plain = job.rank_argv(job.parts[0]), Job(PLAIN, 2).rank_argv(JobPart(0, 2))
+    job = Job(replace(PLAIN, proxy=RankProxy("/s.py", "/r/ranks")), 2)
+    forked, plain = job.rank_argv(job.parts[0]), Job(PLAIN, 2).rank_argv(JobPart(0, 2))
     start = ("python3", "-I", "-S", "/s.py", "/r/ranks", "runtime.rank")
-    assert parting == (*start, *plain[4:])
+    assert forked == (*start, *plain[4:])
 
 
 def test_options_that_name_hosts_count() -> None:

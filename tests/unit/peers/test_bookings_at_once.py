@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.peers.simulated_bookings import BookingWorld, SimulatedUser
 from runtime.peers.booking import (
     AdmissionRules,
     Demand,
@@ -19,7 +20,6 @@ from runtime.peers.booking import (
     strategy_named,
 )
 from runtime.peers.model import Key, Share
-from runtime.testing.simulated_bookings import BookingWorld, SimulatedUser
 
 
 class Lab:

@@ -49,7 +49,7 @@ def test_an_owner_who_was_just_there_lends_what_is_said(tmp_path: Path) -> None:
     configuration = read_text("owner_idle = 1e6\nowner_applications = 1\nowner_processes = 2")
     owner = OwnersWork(configuration, [f"{tmp_path}/tty*"], now=lambda: 1030.0)
     assert owner.share() == Share(1, 2)
-    assert owner.said == "its owner comes first: somebody was there 30 s ago"
+    assert owner.reason == "its owner comes first: somebody was there 30 s ago"
 
 
 @pytest.fixture

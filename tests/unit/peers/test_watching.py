@@ -92,7 +92,7 @@ def test_what_several_peers_tell_of_one_run_is_one_run() -> None:
         ("b2", 1, ("far",)),
     ]
     assert [one.busy for one in view.peers] == ["1", "1", "1", "", ""]
-    assert view.told == 3
+    assert view.answered == 3
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,11 @@ A_QUESTION = SOON / 100
 class Waiting:
     """Waits one after the other, with a clock and a count of preemptions of its own."""
 
-    def __init__(self, *, has_processor: bool = True) -> None:
+    def __init__(self) -> None:
         self.now = 0.0
         self.preempted = 0
         self.slept: list[float | None] = []
-        self.waits = BriefWaits(
-            has_processor=has_processor, now=lambda: self.now, preempted=lambda: self.preempted
-        )
+        self.waits = BriefWaits(now=lambda: self.now, preempted=lambda: self.preempted)
 
     def wait(
         self,
@@ -99,12 +97,6 @@ def test_a_question_without_time_is_asked_once() -> None:
     begun = waiting.now
     waiting.wait(LONG, timeout=0)
     assert waiting.now - begun < 1.5 * A_QUESTION
-
-
-def test_nobody_asks_where_there_are_more_ranks_than_processors() -> None:
-    waiting = Waiting(has_processor=False)
-    waiting.learn()
-    assert waiting.wait(BRIEF)
 
 
 def test_who_is_preempted_while_asking_sleeps_longer_each_time() -> None:

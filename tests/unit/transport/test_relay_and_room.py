@@ -32,12 +32,6 @@ def stack() -> Iterator[ExitStack]:
         yield made
 
 
-@pytest.fixture
-def reactor() -> Iterator[Reactor]:
-    with Reactor() as made:
-        yield made
-
-
 def until(holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + LONG
     while not holds():

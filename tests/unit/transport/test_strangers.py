@@ -12,7 +12,6 @@ import stat
 import struct
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -88,12 +87,6 @@ class House:
     def connect(self) -> socket.socket:
         host, _, port = self.listener.address.rpartition(":")
         return socket.create_connection((host, int(port)), LONG)
-
-
-@pytest.fixture
-def reactor() -> Iterator[Reactor]:
-    with Reactor() as made:
-        yield made
 
 
 @pytest.fixture

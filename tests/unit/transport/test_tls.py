@@ -319,12 +319,6 @@ class House:
         return socket.create_connection((host, int(port)), LONG)
 
 
-@pytest.fixture
-def reactor() -> Iterator[Reactor]:
-    with Reactor() as made:
-        yield made
-
-
 def enter(house: House, credentials: Credentials) -> str:
     made, peer, _ = dial(house.listener.address, credentials, LONG)
     made.close()

@@ -30,12 +30,6 @@ CALLS = 600
 
 
 @pytest.fixture
-def reactor() -> Iterator[Reactor]:
-    with Reactor() as made:
-        yield made
-
-
-@pytest.fixture
 def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
     """The end of a member that does what it likes, and the one of who serves it."""
     member, serving = socket.socketpair()

@@ -138,7 +138,8 @@ def test_the_plain_values_hold_every_rank(plan: Plan) -> None:
     assert (first["cluster"], first["name"], second["name"]) == ("0:0", "lyon/rhone", "lyon/saone")
     assert first["ranks"][1] == {
         "rank": "0:0:1", "host": "n2.lyon", "pid": 77, "mpi": "MPICH", "seconds": 2.06, "code": 2,
-        "signal": "", "number": 1, "replica": 0, "name": "rank 1 (lyon/rhone 1)",
+        "signal": "", "number": 1, "replica": 0,
+        "is_missing": False, "name": "rank 1 (lyon/rhone 1)",
     }  # fmt: skip
     assert second["ranks"] == [
         {
@@ -151,6 +152,7 @@ def test_the_plain_values_hold_every_rank(plan: Plan) -> None:
             "signal": "",
             "number": 3,
             "replica": 0,
+            "is_missing": False,
             "name": "rank 3 (lyon/saone 0)",
         }
     ]

@@ -207,7 +207,7 @@ def test_no_fold_breaks_on_what_a_record_may_say(data: st.DataObject) -> None:
         for one in read_facts(io.BytesIO(text), "run.facts"):
             account.take(one)
             tree.take(one)
-            news.told(one)
+            news.line_of(one)
             run.take(one)
     except UnreadableFacts:
         pass

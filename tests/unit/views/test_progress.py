@@ -269,8 +269,8 @@ def test_no_picture_is_higher_than_it_may_be(
 
 def told(plan: DeploymentPlan, *changes: tuple[str, ...]) -> list[str]:
     lines = PlainLines()
-    lines.told(planned(plan))
-    return [text for text in (lines.told(change(*one)) for one in changes) if text]
+    lines.line_of(planned(plan))
+    return [text for text in (lines.line_of(change(*one)) for one in changes) if text]
 
 
 def test_plain_lines_tell_the_life_of_a_cluster(plan: Plan) -> None:
@@ -324,9 +324,9 @@ def test_every_failure_is_told(plan: Plan, failure: tuple[str, ...], line: str) 
 def test_nothing_is_told_in_the_first_minute_and_then_a_line_a_minute(plan: Plan) -> None:
     now = [100.0]
     lines = MinuteLines(lambda: now[0])
-    lines.told(planned(plan()))
+    lines.line_of(planned(plan()))
     path = f"{FIRST}:0"
-    assert lines.told(change(path, "running")) == lines.told(change(path, "lost")) == ""
+    assert lines.line_of(change(path, "running")) == lines.line_of(change(path, "lost")) == ""
     assert lines.due() == ""
     assert lines.wait() == 60.0
     now[0] = 161.0
@@ -339,12 +339,12 @@ def test_nothing_is_told_in_the_first_minute_and_then_a_line_a_minute(plan: Plan
 def test_a_loss_that_is_survived_is_told_at_once(plan: Plan) -> None:
     lines = MinuteLines(lambda: 0.0)
     goes_on = replace(RunPlanned.of(plan()), goes_on=True)
-    lines.told(fact(MACHINE, goes_on))
-    assert lines.told(change(f"{FIRST}:1", "lost")) == "rank 1 (site0/cluster0 1): lost"
-    killed = lines.told(change(f"{FIRST}:1", "failed", "SIGKILL"))
+    lines.line_of(fact(MACHINE, goes_on))
+    assert lines.line_of(change(f"{FIRST}:1", "lost")) == "rank 1 (site0/cluster0 1): lost"
+    killed = lines.line_of(change(f"{FIRST}:1", "failed", "SIGKILL"))
     assert killed == "rank 1 (site0/cluster0 1): failed, SIGKILL"
-    assert lines.told(change(FIRST, "failed", "exit code 137")) == ""
-    assert lines.told(change(f"{FIRST}:1", "done", "exit code 0")) == ""
+    assert lines.line_of(change(FIRST, "failed", "exit code 137")) == ""
+    assert lines.line_of(change(f"{FIRST}:1", "done", "exit code 0")) == ""
 
 
 def test_many_clusters_are_not_told_one_by_one(plan: Plan) -> None:

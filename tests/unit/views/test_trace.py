@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from runtime.machine.deaths import Observation, RankDeath, Witness
@@ -21,6 +23,7 @@ from runtime.views.facts import (
     TracedCommunicator,
     WaitExplained,
 )
+from runtime.views.otf2_archive import write_archive
 from runtime.views.trace import Trace
 from tests.unit.views.told import change, fact
 
@@ -90,7 +93,7 @@ def test_an_arrow_leads_from_a_send_to_the_wait_that_completed_its_receive() -> 
     assert 1.3e6 < end["ts"] < 1.5e6
     assert start["id"] == end["id"]
     assert start["args"] == {
-        "route": "through s/cedar, s/fir", "tag": 7, "from": "rank 0 (s/cedar 0)",
+        "route": "through s/cedar, s/fir", "tag": 7, "bytes": 80, "from": "rank 0 (s/cedar 0)",
         "to": "rank 2 (s/fir 0)",
     }  # fmt: skip
 
@@ -121,3 +124,43 @@ def test_rows_that_no_rank_of_ours_tells_are_left_out() -> None:
            (0.0, 1.0, SEND, 5, 2, 7, 80), (0.0, 1.0, SEND, 0, 77, 7, 80))  # fmt: skip
     found = events(calls("0:0:0", *odd), calls("9:9:9", odd[2]))
     assert [(one["ph"], one["name"]) for one in found] == [("X", "Send")] * 2
+
+
+def test_an_archive_is_read_back_by_the_package_that_wrote_it(tmp_path: Path) -> None:
+    otf2: Any = import_module("otf2")
+    death = RankDeath(RankName(0, 1, 0), Observation(Witness.PARENT, 139, 11))
+    trace = Trace()
+    for one in (
+        PLANNED,
+        calls("0:0:0", (0.1, 0.2, SEND, 0, 2, 7, 80)),
+        calls("0:1:0", (0.0, 0.1, POST, 0, NONE, NONE, NONE), (0.3, 0.5, WAIT, 0xFFFF, -1, -1, -1),
+              (0.0, 0.5, RECEIVED, 0, 0, 7, 80)),
+        fact("0:1:0", RankStarted("n2", 7, "MPICH")), fact("0:1:0", death, 2.0),
+    ):  # fmt: skip
+        trace.take(one)
+    write_archive(trace.events(), str(tmp_path / "run"))
+    found = []
+    with otf2.reader.open(str(tmp_path / "run" / "traces.otf2")) as read:
+        assert [one.name for one in read.definitions.locations] == [
+            "front-end", "rank 0", "rank 1", "front-end", "rank 2",
+        ]  # fmt: skip
+        begun = read.definitions.clock_properties.global_offset
+        for where, event in read.events:
+            kind, seconds = type(event).__name__, (event.time - begun) / 1e9
+            match kind:
+                case "MpiSend":
+                    what = (event.receiver, event.msg_tag, event.msg_length)
+                case "MpiRecv":
+                    what = (event.sender, event.msg_tag, event.msg_length)
+                case _:
+                    what = event.region.name
+            found.append((where.name, round(seconds, 6), kind, what))
+    assert [one for one in found if one[0] == "rank 0"] == [
+        ("rank 0", 0.1, "Enter", "Send"), ("rank 0", 0.1, "MpiSend", (2, 7, 80)),
+        ("rank 0", 0.2, "Leave", "Send"),
+    ]  # fmt: skip
+    assert [one[1:] for one in found if one[0] == "rank 2"] == [
+        (0.0, "Enter", "Irecv"), (0.1, "Leave", "Irecv"), (0.3, "Enter", "Wait"),
+        (0.5, "MpiRecv", (0, 7, 80)), (0.5, "Leave", "Wait"), (1.0, "Enter", "failed"),
+        (1.0, "Leave", "failed"),
+    ]  # fmt: skip

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 from mpi4py import MPI
 
-from runtime.mpi.communicators.classes import wrap
 from runtime.mpi.errors import ProcessGone
 from runtime.mpi.progress.operations import Operation
 from runtime.mpi.requests.requests import Prequest, Request, new_request
@@ -18,20 +17,6 @@ from runtime.wire import PeerLost
 
 if TYPE_CHECKING:
     from tests.unit.mpi.conftest import Pair
-
-
-@pytest.fixture
-def here(pair: Pair) -> Comm:
-    """The communicator as rank 0 sees it."""
-    comm: Comm = wrap(pair.members[0])
-    return comm
-
-
-@pytest.fixture
-def there(pair: Pair) -> Comm:
-    """The same as rank 1 sees it; both are in one thread, so that no call may wait for another."""
-    comm: Comm = wrap(pair.members[1])
-    return comm
 
 
 def test_near_and_far_requests_are_waited_for_together(here: Comm, there: Comm) -> None:

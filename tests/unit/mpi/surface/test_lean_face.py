@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[4]
+from tools.on_grids import ROOT
 
 PROGRAM = """
 import sys

@@ -1,4 +1,4 @@
-"""The front-ends of this machine, started as one process that imports once and then parts.
+"""The front-ends of this machine, started as one process that imports once and then forks.
 
 Each of them dials the launcher over a socket in a private folder, so that their bytes do not pass
 through the guard.
@@ -20,12 +20,12 @@ from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import VersionQuestion
 from runtime.lazy_import import logger
 from runtime.membership.run_directory import address_in
-from runtime.native_mpi import AUTO, RankStandIn
+from runtime.native_mpi import AUTO, RankProxy
 from runtime.processes.configuration import LISTENER, Keys, as_first_input
 from runtime.processes.launcher.place import ClusterPlace, RequestHandler
 from runtime.processes.launcher.supply import Supplied, supply
-from runtime.processes.launcher.warm_start import WarmStart, can_part
-from runtime.processes.rank import stand_in
+from runtime.processes.launcher.warm_start import WarmStart, can_fork
+from runtime.processes.rank import proxy
 from runtime.transport.credentials import Credentials
 from runtime.transport.keys import RunKeys
 from runtime.transport.listening import Listener
@@ -36,7 +36,7 @@ _log = logger(__name__)
 _CREDENTIALS = struct.Struct("3i")  # process, user, group
 
 
-class Nursery:
+class LocalFrontEnds:
     """Starts the front-ends of clusters on this machine that have the same Python."""
 
     def __init__(self, places: Sequence[ClusterPlace], handler: RequestHandler) -> None:
@@ -62,11 +62,13 @@ class Nursery:
         given = [_with_known_mpi(one, questions) for one in given]
         if warm is not None:
             warm.load(plan)
-            given = [_parting(one, warm.ranks) for one in given] if warm.ranks else given
+            given = [_forking(one, warm.ranks) for one in given] if warm.ranks else given
         for place, found in zip(self._places.values(), given, strict=True):
             place.work, place.folder, place.supplied = found.work, found.folder, found
-        told, first = given[0], as_first_input([found.configuration for found in given])
-        command = Command(told.argv, told.environment, told.configuration.run_directory, first)
+        leader, first = given[0], as_first_input([found.configuration for found in given])
+        command = Command(
+            leader.argv, leader.environment, leader.configuration.run_directory, first
+        )
         self._watch((local if warm is None else warm).start(command))
 
     def _questions(self, local: LocalLauncher) -> dict[str, VersionQuestion]:
@@ -115,15 +117,15 @@ def _with_known_mpi(given: Supplied, questions: Mapping[str, VersionQuestion]) -
         flavour = questions[job.mpiexec].answer().name
     except LaunchError:
         return given
-    told = replace(given.configuration, job=replace(job, flavour=flavour))
-    return replace(given, configuration=told)
+    configuration = replace(given.configuration, job=replace(job, flavour=flavour))
+    return replace(given, configuration=configuration)
 
 
-def _parting(given: Supplied, address: str) -> Supplied:
-    """Let ranks part from the process at an address, if they can."""
+def _forking(given: Supplied, address: str) -> Supplied:
+    """Let the process at an address fork the ranks, if it can."""
     job = given.configuration.job
-    if job is None or not can_part(job):
+    if job is None or not can_fork(job):
         return given
-    program = replace(job.program, stand_in=RankStandIn(stand_in.__file__, address))
-    told = replace(given.configuration, job=replace(job, program=program))
-    return replace(given, configuration=told)
+    program = replace(job.program, proxy=RankProxy(proxy.__file__, address))
+    configuration = replace(given.configuration, job=replace(job, program=program))
+    return replace(given, configuration=configuration)

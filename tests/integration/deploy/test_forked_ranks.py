@@ -1,4 +1,4 @@
-"""Ranks that part from one process which has loaded what they need, and those that cannot."""
+"""Ranks forked by one process which has loaded what they need, and those that cannot be."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ print(json.dumps({
 SETTING = '<environment name="MINE" value="yes"/>'
 OTHER = '<environment name="PYTHONHASHSEED" value="7"/>'
 
-NURSERY, PYTHON = "gcm-ranks", Path(sys.executable).name
+FORK_SERVER, PYTHON = "gcm-ranks", Path(sys.executable).name
 
 
 def write(folder: Path, program: str, *, inside: str = "", options: str = "") -> Path:
@@ -64,16 +64,16 @@ def looked(start: Any, file: Path, **options: Any) -> list[dict[str, Any]]:
 def test_ranks_part_from_one_process_and_see_what_they_would_see_without(
     start: Any, tmp_path: Path
 ) -> None:
-    parted = looked(start, write(tmp_path, LOOK, inside=SETTING))
+    forked = looked(start, write(tmp_path, LOOK, inside=SETTING))
     alone = looked(start, write(tmp_path, LOOK, inside=SETTING + OTHER))
-    assert [one.pop("parent") for one in parted] == [NURSERY] * 4
+    assert [one.pop("parent") for one in forked] == [FORK_SERVER] * 4
     assert [one.pop("parent") for one in alone] == [PYTHON] * 4
-    extra = {name for one in parted for name in one.pop("modules")}
+    extra = {name for one in forked for name in one.pop("modules")}
     extra -= {name for one in alone for name in one.pop("modules")}
     assert {name.partition(".")[0] for name in extra} <= {"runtime", "fcntl", "select", "signal"}
     for one in alone:
         one["open"] -= 1  # the pipe by which it notices that its parent has gone
-    for one in parted:
+    for one in forked:
         assert one == next(other for other in alone if other["name"] == one["name"])
         assert one["number"] == one["rank"]
     assert alone[0]["mine"] == "yes"
@@ -90,7 +90,7 @@ def test_options_of_mpiexec_may_name_a_program_that_runs_the_ranks_so_none_parts
     assert out.count(f'"parent": "{PYTHON}"') == 4
 
 
-def test_a_rank_alone_does_not_part(start: Any, describe: Any) -> None:
+def test_a_rank_alone_is_not_forked(start: Any, describe: Any) -> None:
     (only,) = looked(start, describe(LOOK))
     assert only["parent"] == PYTHON
 
@@ -129,10 +129,10 @@ def test_what_a_rank_left_running_ends_with_its_job(start: Any, tmp_path: Path) 
 
 def test_a_stand_in_whom_nobody_hears_becomes_the_rank(tmp_path: Path) -> None:
     root = Path(__file__).parents[3]
-    stand_in = root / "runtime" / "processes" / "rank" / "stand_in.py"
+    proxy = root / "runtime" / "processes" / "rank" / "proxy.py"
     (tmp_path / "rank.py").write_text("import sys; print(sys.argv[1:]); sys.exit(4)")
     done = subprocess.run(
-        [sys.executable, "-I", "-S", stand_in, tmp_path / "nobody", "rank", "x"],
+        [sys.executable, "-I", "-S", proxy, tmp_path / "nobody", "rank", "x"],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True, text=True, check=False, timeout=30,
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""The process of which the ranks of this machine part: it loads once what all of them need.
+"""The process that forks the ranks of this machine: it loads once what all of them need.
 
 An interpreter, mpi4py with its MPI, and our `MPI` module are most of what a rank costs before
-its program begins. `mpiexec` starts a stand-in (see `runtime.processes.rank.stand_in`), which asks
+its program begins. `mpiexec` starts a proxy (see `runtime.processes.rank.proxy`), which asks
 here for a copy of this process and hands over what `mpiexec` gave it: environment, descriptors,
 folder, processors. MPI itself is initialised in the copy.
 """
@@ -22,8 +22,8 @@ from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals, coll
 from runtime.launchers.ranks import report_end
 from runtime.launchers.segments import mapped_segments, remove_segments
 from runtime.processes.rank import main as rank_main
-from runtime.processes.rank.parted_rank import become
-from runtime.processes.rank.stand_in import WORD
+from runtime.processes.rank.forked_rank import become
+from runtime.processes.rank.proxy import WORD
 
 NAME = "gcm-ranks"
 """What this process is called where processes are listed."""
@@ -65,9 +65,9 @@ class _Job:
 
 
 class _Rank:
-    """A copy of this process that is to be a rank, the connection of its stand-in, and a pipe.
+    """A copy of this process that is to be a rank, the connection of its proxy, and a pipe.
 
-    Through that it says which rank it has become. It `was_killed` if its stand-in was, which says
+    Through that it says which rank it has become. It `was_killed` if its proxy was, which says
     nothing about the rank.
     """
 
@@ -83,7 +83,7 @@ class _Rank:
     def place(self) -> tuple[str, int] | None:
         """Return, once it has ended, the private folder of its run, and which rank it was.
 
-        None if the stand-in became the rank.
+        None if the proxy became the rank.
         """
         try:
             rank, _, run_directory = os.fsdecode(os.read(self.began, 4096)).partition(" ")
@@ -94,8 +94,8 @@ class _Rank:
             os.close(self.began)
 
 
-class RankNursery:
-    """Lets ranks part, and tells their stand-ins how they ended."""
+class RankForkServer:
+    """Forks ranks, and tells their proxies how they ended."""
 
     def __init__(self, listener: _socket.socket) -> None:
         """Serve every process that connects to this socket."""
@@ -112,7 +112,7 @@ class RankNursery:
     def serve(self) -> tuple[_socket.socket, int] | None:
         """Serve until a signal says that it is enough, or the guard is gone that sends one.
 
-        In a copy of this process that is to be a rank it returns the connection of its stand-in,
+        In a copy of this process that is to be a rank it returns the connection of its proxy,
         and a pipe in which the copy is to say which rank it is.
         """
         while True:
@@ -126,13 +126,13 @@ class RankNursery:
                     connection = _accepted(self._listener)
                     if _credentials(connection)[1] != os.getuid():
                         connection.close()  # it stands for no process here
-                    elif (begins := self._part(connection)) is not None:
+                    elif (begins := self._fork(connection)) is not None:
                         return connection, begins
                 else:
                     self._kill(descriptor)
             self._end_children()
 
-    def _part(self, connection: _socket.socket) -> int | None:
+    def _fork(self, connection: _socket.socket) -> int | None:
         """Make a copy of this process; return its pipe if this is the copy."""
         began, begins = os.pipe()
         pid = os.fork()
@@ -142,8 +142,8 @@ class RankNursery:
             return begins
         os.close(begins)
         os.set_blocking(began, False)
-        stand_in, _ = _credentials(connection)
-        mark = _mark_in(family.environment_of(stand_in))
+        proxy, _ = _credentials(connection)
+        mark = _mark_in(family.environment_of(proxy))
         job = self._jobs.setdefault(mark, _Job(mark))
         job.alive.add(pid)
         self._ranks[pid] = _Rank(pid, job, connection, began)
@@ -151,7 +151,7 @@ class RankNursery:
         return None
 
     def _forget_all(self) -> None:
-        """Keep nothing of the process this one has parted of, but what is loaded."""
+        """Keep nothing of the process that has forked this one, but what is loaded."""
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
@@ -162,7 +162,7 @@ class RankNursery:
         self._listener.close()
 
     def _kill(self, descriptor: int) -> None:
-        """End the rank whose stand-in has gone: `mpiexec` has ended it, or it became the rank."""
+        """End the rank whose proxy has gone: `mpiexec` has ended it, or it became the rank."""
         for rank in self._ranks.values():
             if rank.connection.fileno() == descriptor:
                 self._poll.unregister(descriptor)
@@ -184,7 +184,7 @@ class RankNursery:
         self._over = [job for job in self._over if job.is_left()]
 
     def _report_status(self, connection: _socket.socket, status: int) -> None:
-        with suppress(KeyError):  # then its stand-in has gone
+        with suppress(KeyError):  # then its proxy has gone
             self._poll.unregister(connection)
         with suppress(OSError):  # then it goes just now
             connection.send(status.to_bytes(WORD, sys.byteorder))
@@ -213,15 +213,15 @@ def _credentials(connection: _socket.socket) -> tuple[int, int]:
 
 
 def _mark_in(settings: list[bytes]) -> bytes:
-    """Return the setting that a stand-in has in common with all of its job."""
+    """Return the setting that a proxy has in common with all of its job."""
     begin = f"{MARK}=".encode()
     return next((one for one in settings if one.startswith(begin)), b"")
 
 
 def main(words: list[str]) -> int:
-    """Run as this process, and as each rank that parts of it; return the exit code.
+    """Run as this process, and as each rank that it forks; return the exit code.
 
-    The words are the number of the socket at which stand-ins are expected, and what COMM_WORLD is.
+    The words are the number of the socket at which proxies are expected, and what COMM_WORLD is.
     """
     family.adopt_orphans()
     family.rename(NAME)
@@ -229,10 +229,10 @@ def main(words: list[str]) -> int:
     os.set_inheritable(listener.fileno(), False)
     _load(words[1])
     gc.freeze()  # what is loaded stays, and all ranks share it
-    parted = RankNursery(listener).serve()
-    if parted is None:
+    forked = RankForkServer(listener).serve()
+    if forked is None:
         os._exit(0)  # to take apart what is loaded would only take time
-    request = become(*parted)
+    request = become(*forked)
     family.rename(os.path.basename(sys.executable))
     sys.argv[1:] = request.words
     return rank_main.main(request.words, is_child=True)

@@ -10,7 +10,7 @@ import sys
 
 from runtime.launchers.ranks import rank_of
 from runtime.processes.rank.options import RankOptions
-from runtime.processes.rank.stand_in import HERE, MOST_DESCRIPTORS, NOT_HERE, STAYS, WORD
+from runtime.processes.rank.proxy import HERE, MOST_DESCRIPTORS, NOT_HERE, STAYS, WORD
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ _READ_AT_START = (b"LD_", b"LANG", b"LC_", b"MALLOC_", b"GLIBC_", b"MPI4PY_", b"
 """How the names of settings begin that count when a program or a library is loaded."""
 
 
-class StandInRequest:
-    """What a stand-in wants to be: its words, and what `mpiexec` gave it."""
+class ProxyRequest:
+    """What a proxy wants to be: its words, and what `mpiexec` gave it."""
 
     __slots__ = ("cwd", "descriptors", "environment", "processors", "words")
 
@@ -48,8 +48,8 @@ class StandInRequest:
         return _that_count(self.environment) == _that_count(environment)
 
 
-def become(connection: _socket.socket, begins: int) -> StandInRequest:
-    """Take what a stand-in hands over; return what it wants, or end this process if it cannot be.
+def become(connection: _socket.socket, begins: int) -> ProxyRequest:
+    """Take what a proxy hands over; return what it wants, or end this process if it cannot be.
 
     Its rank, and the private folder of its run, go into the pipe `begins` once it can.
     """
@@ -72,8 +72,8 @@ def become(connection: _socket.socket, begins: int) -> StandInRequest:
     return request
 
 
-def _received(connection: _socket.socket) -> tuple[StandInRequest, list[int]]:
-    """Return what a stand-in says, and its descriptors as they came."""
+def _received(connection: _socket.socket) -> tuple[ProxyRequest, list[int]]:
+    """Return what a proxy says, and its descriptors as they came."""
     space = _socket.CMSG_SPACE(MOST_DESCRIPTORS * WORD)
     data, ancillary, _, _ = connection.recvmsg(WORD, space)
     copies = b"".join(one for level, kind, one in ancillary)
@@ -87,7 +87,7 @@ def _received(connection: _socket.socket) -> tuple[StandInRequest, list[int]]:
         if not more:
             os._exit(1)  # it was ended meanwhile
         asked += more
-    return StandInRequest(asked), numbers
+    return ProxyRequest(asked), numbers
 
 
 def _place(came: list[int], wanted: list[int]) -> None:

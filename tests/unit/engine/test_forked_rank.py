@@ -4,13 +4,13 @@ import marshal
 
 import pytest
 
-from runtime.processes.rank.parted_rank import StandInRequest
+from runtime.processes.rank.forked_rank import ProxyRequest
 
 HERE = {b"PATH": b"/bin", b"PYTHONPATH": b"/a:/b", b"LD_PRELOAD": b"x.so"}
 
 
-def request(environment: dict[bytes, bytes], cwd: bytes = b"/work") -> StandInRequest:
-    return StandInRequest(marshal.dumps((["--room", "/r"], environment, cwd, [0], [0, 1, 2])))
+def request(environment: dict[bytes, bytes], cwd: bytes = b"/work") -> ProxyRequest:
+    return ProxyRequest(marshal.dumps((["--room", "/r"], environment, cwd, [0], [0, 1, 2])))
 
 
 def test_what_a_stand_in_says_is_read() -> None:

@@ -1,9 +1,9 @@
-"""What `mpiexec` starts in place of a rank that parts from a process which has loaded all it needs.
+"""What `mpiexec` starts for a rank that is forked by a process which has loaded all it needs.
 
-    python -I -S stand_in.py ADDRESS MODULE WORD ...
+    python -I -S proxy.py ADDRESS MODULE WORD ...
 
 It hands over all that `mpiexec` gave it, passes signals on, and ends as the rank ends. Where nobody
-parts for it, it becomes the rank itself: `python -P -m MODULE WORD ...`. Interpreter and modules
+forks one, it becomes the rank itself: `python -P -m MODULE WORD ...`. Interpreter and modules
 are nine tenths of what a rank costs before it can say anything, so this imports nothing that is not
 built in.
 """
@@ -24,7 +24,7 @@ else:
 
 MOST_DESCRIPTORS = 200  # the system passes on 253 at once
 HERE, STAYS, NOT_HERE = b"+", b"*", b"-"
-"""What the rank answers: it is here; and its stand-in stays, see `ranks.await_end`; or not here."""
+"""What the rank answers: it is here; and its proxy stays, see `ranks.await_end`; or not here."""
 
 WORD = 4
 """Bytes of a number on the connection."""
@@ -52,11 +52,11 @@ _LEAVE_CORES = {
 
 
 def main(address: str, module: str, words: list[str]) -> NoReturn:
-    """Stand in for a rank, or become it."""
+    """Be the proxy of a rank, or become the rank."""
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         connection.connect(address)
-        answer = _part(connection, words)
+        answer = _hand_over(connection, words)
     except OSError:
         answer = NOT_HERE  # nobody is there any more
     if answer not in (HERE, STAYS):
@@ -78,7 +78,7 @@ def _stay(parent: int) -> None:
         time.sleep(_LOOK_AGAIN)
 
 
-def _part(connection: _socket.socket, words: list[str]) -> bytes:
+def _hand_over(connection: _socket.socket, words: list[str]) -> bytes:
     """Hand everything over; return what the rank answers, nothing if there is none."""
     given = _descriptors(connection.fileno())
     if len(given) > MOST_DESCRIPTORS:

@@ -21,23 +21,18 @@ class AnyDetector(Protocol):
     @property
     def next_time(self) -> float:
         """When `advance` has to be called."""
-        ...
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due."""
-        ...
 
     def receive(self, message: Message, now: float) -> list[Effect]:
         """Take a message."""
-        ...
 
     def gone(self, member: str, why: str, now: float) -> list[Effect]:
         """Record as certain that a member has ended."""
-        ...
 
     def is_dead(self, member: str) -> bool:
         """Tell whether a member has been declared dead."""
-        ...
 
 
 @dataclass

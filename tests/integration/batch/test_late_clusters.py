@@ -1,0 +1,131 @@
+"""A program that begins with clusters whose queues have granted nodes; the others come later."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.integration.batch.site import PATIENCE, WAIT, wait_until
+from tests.integration.batch.slurm_daemons import Slurm
+from tests.integration.batch.two_slurms import descriptor
+from tests.sshd import Sshd
+from tools.on_grids import COMMAND, ROOT
+
+pytestmark = [
+    pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_slurm, pytest.mark.needs_sshd,
+]  # fmt: skip
+
+BEGIN = """
+import time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+is_first = world.Get_attr(MPI.FT_INCARNATION) == 1
+if is_first:
+    team = world.Shrink()
+    print(f"{world.rank} begins with {team.allreduce(1)} of {world.size}", flush=True)
+"""
+GROW = """
+if is_first:
+    while not team.allreduce("Failed" not in world.Get_attr(MPI.FT_PROCESSES), MPI.LAND):
+        time.sleep(0.1)
+world = world.Dup()
+print(f"{world.rank} of {world.size}: {world.allreduce(world.rank)}", flush=True)
+"""
+PAGE = Path(ROOT) / "docs" / "batch.md"
+
+
+def late(near: Slurm, far: Slurm, server: Sshd, program: str, *, has_third: bool = True) -> Path:
+    """Write a descriptor that begins with one of two Slurms, and with a host without a queue."""
+    path = descriptor(near, far, server, program=program)
+    text = path.read_text().replace("<deployment>", '<deployment start="1 of 2">')
+    text = text.replace('script="sum.py"', 'script="sum.py" recovery="rebuild"')
+    if not has_third:
+        begin, end = text.index('<cluster name="host">'), text.rindex("</cluster>")
+        text = text[:begin] + text[end + len("</cluster>") :]
+    path.write_text(text)
+    return path
+
+
+def first_lines(run: subprocess.Popen[str], count: int) -> list[str]:
+    assert run.stdout is not None
+    return sorted(run.stdout.readline().rstrip("\n") for _ in range(count))
+
+
+def test_the_ranks_of_a_full_queue_come_later_and_take_the_places_that_were_kept(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    other = far.hold_all()
+    run = slurm.start(late(slurm, far, server, BEGIN + GROW), "--verbose")
+    assert first_lines(run, 3) == [f"{rank} begins with 3 of 5" for rank in (0, 1, 4)]
+    _, said, _ = slurm.call(*COMMAND, "ps")
+    job = far.run("squeue", "-h", "-t", "PD", "-o", "%i").strip()
+    assert re.search(rf"\n  nice/var: job {job} is PENDING .*; not there yet: ranks 2-3\n", said)
+    far.run("scancel", other)
+    out, errors = run.communicate(timeout=2 * PATIENCE)
+    assert run.returncode == 0, errors
+    assert sorted(out.splitlines()) == [f"{rank} of 5: 10" for rank in range(5)]
+    assert "running: 3 of 5 ranks in 3 clusters" in errors
+    wait_until(lambda: slurm.is_given_back() and far.is_given_back())
+
+
+def test_the_cluster_that_would_lead_comes_last_over_a_tunnel(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    other = slurm.hold_all()
+    run = slurm.start(late(slurm, far, server, BEGIN + GROW, has_third=False))
+    assert first_lines(run, 2) == [f"{rank} begins with 2 of 4" for rank in (2, 3)]
+    slurm.run("scancel", other)
+    out, errors = run.communicate(timeout=2 * PATIENCE)
+    assert run.returncode == 0, errors
+    assert sorted(out.splitlines()) == [f"{rank} of 4: 6" for rank in range(4)]
+    wait_until(lambda: slurm.is_given_back() and far.is_given_back())
+
+
+def test_the_program_of_the_page_grows(slurm: Slurm, far_slurm: tuple[Slurm, Sshd]) -> None:
+    far, server = far_slurm
+    (program,) = re.findall(r"```python\n# grow.py\n(.*?)```", PAGE.read_text(), re.S)
+    other = far.hold_all()
+    run = slurm.start(late(slurm, far, server, program))
+    wait_until(lambda: slurm.run("squeue", "-h", "-t", "R") != "")
+    far.run("scancel", other)
+    out, errors = run.communicate(timeout=2 * PATIENCE)
+    assert run.returncode == 0, errors
+    assert sorted(out.splitlines()) == [f"rank {rank} of 5" for rank in range(5)]
+
+
+def test_a_run_ends_well_without_a_cluster_that_never_comes_and_takes_its_job_out_of_the_queue(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    other = far.hold_all()
+    path = late(slurm, far, server, BEGIN)
+    code, said, errors = slurm.call(*COMMAND, "--summary", str(path))
+    assert code == 0, errors
+    assert sorted(said.splitlines()) == [f"{rank} begins with 3 of 5" for rank in (0, 1, 4)]
+    assert "nice/var: ended, its job was cancelled; never there: ranks 2-3\n" in errors
+    assert re.search(r"\n\S+ +nice/var .* 2 +- +never there\n", errors)
+    wait_until(lambda: slurm.is_given_back() and len(far.queue()) == 1)
+    far.run("scancel", other)
+    wait_until(far.is_given_back)
+
+
+def test_queues_are_empty_once_the_launcher_was_killed_while_a_cluster_was_late(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    other = far.hold_all()
+    program = BEGIN + WAIT.format(file=slurm.work / "never")
+    run = slurm.start(late(slurm, far, server, program))
+    first_lines(run, 3)
+    os.kill(run.pid, signal.SIGKILL)
+    run.communicate(timeout=PATIENCE)
+    wait_until(lambda: slurm.is_given_back() and len(far.queue()) == 1)
+    far.run("scancel", other)
+    wait_until(far.is_given_back)
