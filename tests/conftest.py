@@ -256,8 +256,8 @@ LACKS: dict[str, Callable[[], str]] = {
 }
 
 
-PROMISED = ("needs_slurm", "needs_grid_engine", "needs_oar")
-"""Marks of what docs/batch.md promises: where CI is set, none of these tests is skipped."""
+PROMISED = {"needs_slurm": "slurm", "needs_grid_engine": "grid-engine", "needs_oar": "oar"}
+"""Marks of what docs/batch.md promises of a system: where CI is set, no such test is skipped."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -298,9 +298,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        for mark in item.iter_markers("shows"):
-            system, *cells = mark.args
-            item.user_properties += [("real", f"{system}: {cell}") for cell in cells]
+        cells = [cell for mark in item.iter_markers("shows") for cell in mark.args]
+        systems = [name for need, name in PROMISED.items() if item.get_closest_marker(need)]
+        item.user_properties += [("real", f"{one}: {cell}") for one in systems for cell in cells]
     places = {HERE / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
 

@@ -121,7 +121,11 @@ class BatchSystem(ABC):
         return "\n".join(
             (
                 "#!/bin/sh",
-                *self.directives(request, name),
+                *(
+                    line
+                    for line in self.directives(request, name)
+                    if not any(word in line for word in request.leave_out)
+                ),
                 *_HOLD.format(
                     lease=lease, looks=looks, gone=(looks + 1) // 2, pause=LOOK
                 ).splitlines(),

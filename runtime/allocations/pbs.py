@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from runtime.allocations.contract import BatchSystem, Unreadable
 from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
@@ -89,11 +90,23 @@ def _job(number: str, block: str) -> BatchJob:
         phase,
         state,
         reason=attributes.get("comment", "") if phase is JobPhase.QUEUED else "",
-        start=attributes.get("estimated.start_time", "") if phase is JobPhase.QUEUED else "",
+        start=_iso(attributes.get("estimated.start_time", "")) if phase is JobPhase.QUEUED else "",
         nodes=attributes.get("exec_host", ""),
         cores=count_of(cores) or 0,
         left=None if limit is None or state != "R" else limit - (used or 0.0),
     )
+
+
+def _iso(time: str) -> str:
+    """Return a time as others write it.
+
+    >>> _iso("Tue Nov 24 14:20:00 2026"), _iso("unknown")
+    ('2026-11-24T14:20:00', 'unknown')
+    """
+    try:
+        return datetime.strptime(time, "%a %b %d %H:%M:%S %Y").isoformat()
+    except ValueError:
+        return time
 
 
 PBS = Pbs()

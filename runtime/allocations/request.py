@@ -22,6 +22,7 @@ class JobRequest:
     `walltime` is in seconds, and counts for the whole job. `lease` is for how many seconds the job
     holds its nodes when nothing is heard of the run any more. `options` are words for the system's
     own command as they are written by hand, for what has no name here; they come last, so they win.
+    Lines of the script in which a word of `leave_out` occurs are left out.
     The run ends `reserve` seconds before the job does, None for what is usual, and its ranks get
     the `signal` with that name, if any, `signal_before` seconds before. `job` is the number of one
     that runs already, instead of all this; it is left as it is. Nodes may be `idle` for so many
@@ -42,6 +43,7 @@ class JobRequest:
     signal_before: float = 120.0
     reserve: float | None = None
     options: tuple[str, ...] = ()
+    leave_out: tuple[str, ...] = ()
     job: str = ""
     idle: float | None = None
 
@@ -74,9 +76,9 @@ class BatchJob:
     """A job as its batch system tells of it.
 
     `state` and `reason` are the system's own words, such as `PENDING` and `Priority`; `start` is
-    when it expects to start the job, in its own words too. Of a job that runs, `nodes` is its list
-    of them, `cores` how many it has, 0 if that is not told, and `left` the seconds until its
-    walltime is over, None for no limit.
+    when it expects to start the job, in ISO 8601 if it can be read. Of a job that runs, `nodes` is
+    its list of them, `cores` how many it has, 0 if that is not told, and `left` the seconds until
+    its walltime is over, None for no limit.
     """
 
     number: str

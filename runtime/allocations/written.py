@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 
 _LONGEST_NUMBER = 12
 
@@ -42,6 +43,21 @@ def clock(seconds: float) -> str:
     """
     whole = -int(-seconds // 1)
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+def on_our_clock(start: str, ahead: float) -> str:
+    """Return a time that a batch system tells as a clock here will show it.
+
+    The clock there is so many seconds ahead of ours: it is wrong, or in another time zone. What is
+    no time is returned as it is.
+
+    >>> on_our_clock("2026-11-24T14:20:00", 3601.2), on_our_clock("Tomorr 14:20", 3601.2)
+    ('2026-11-24T13:20:00', 'Tomorr 14:20')
+    """
+    try:  # in whole minutes, so that what is shown does not change with each question
+        return (datetime.fromisoformat(start) - timedelta(minutes=round(ahead / 60))).isoformat()
+    except (ValueError, OverflowError):
+        return start
 
 
 def directives(prefix: str, options: Sequence[tuple[str, str]], more: Sequence[str]) -> list[str]:

@@ -220,7 +220,7 @@ class _Visit:
         reached = {at for one in records if one.facts is not None for at in one.host.clusters}
         modules = {at: one.host.modules for one in records for at in one.host.clusters}
         outwards = sorted({hop.host for one in clusters for hop in one.hops[-1:]})
-        logins = LoginNodes(self._local)
+        logins = LoginNodes(self._local, self._timeout)
         self._open.callback(logins.close)
 
         def examined(cluster: DeployedCluster) -> tuple[list[Finding], JobTrial | None]:

@@ -7,6 +7,7 @@ import filecmp
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable
 
 from runtime.deployment.model import DeployedCluster, Position
@@ -25,13 +26,16 @@ class ResultPlacement:
 
     Where clusters have different contents for one path, that of the first one in the order of the
     descriptor gets it, whichever came first; `.site.cluster` is appended to the name of the others.
-    The same is done if a file at the path was written here since `begun`, the time at which the run
-    began. `warn` is called for each. What was at a path before the run is kept once, in `FORMER`.
+    The same is done if a file at the path was written here since this was made, as the run began.
+    `warn` is called for each. What was at a path before the run is kept once, in `FORMER`.
     """
 
-    def __init__(self, begun: float, warn: Callable[[str], None]) -> None:
-        self._begun = begun
+    def __init__(
+        self, warn: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._warn = warn
+        self._clock = clock
+        self._begun = clock()
         self._lock = threading.Lock()
         self._holders: dict[str, dict[Position, tuple[DeployedCluster, str]]] = {}
         self._ours: dict[str, _Version] = {}
@@ -124,7 +128,12 @@ class ResultPlacement:
             return False
         if os.path.isdir(target) and not os.path.islink(target):
             return True
-        return known.st_ctime > self._begun and not are_equal(part, target)
+        # a file server has a clock of its own: it dates a file now, and our clock tells how long
+        # ago the run began
+        came = os.lstat(part)
+        os.utime(part, ns=(came.st_atime_ns, came.st_mtime_ns), follow_symlinks=False)
+        begun = os.lstat(part).st_ctime - (self._clock() - self._begun)
+        return known.st_ctime > begun and not are_equal(part, target)
 
     def _report(self, target: str, owner: DeployedCluster, place: str) -> None:
         if place not in self._warned:

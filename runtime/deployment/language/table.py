@@ -362,6 +362,8 @@ _BATCH = ElementType(
                   "its place."),
         Attribute("options", WORDS, "Further options of the command that submits, which win: "
                   "`--gres=gpu:1 --exclusive`."),
+        Attribute("leave-out", WORDS, "Words whose lines in the script are left out: "
+                  "`--no-requeue`."),
     ),
     record=JobRequest, located=False,
 )  # fmt: skip

@@ -51,9 +51,11 @@ class Grant:
     def left(self, walltime: float | None) -> float | None:
         """Return the seconds until its walltime is over, None for no limit.
 
-        That is what the batch system told when it got its nodes, else the `walltime` asked for.
+        That is what the batch system told when it got its nodes, at most the `walltime` asked for:
+        Slurm reckons with the clock of its login node, which may be wrong.
         """
-        left = walltime if self.job is None or self.job.left is None else self.job.left
+        told = (walltime, self.job.left if self.job is not None else None)
+        left = min((one for one in told if one is not None), default=None)
         return None if left is None else left - (time.monotonic() - self.since)
 
 

@@ -109,6 +109,7 @@ class Executor:
         post: Post,
         *,
         codes: Codes,
+        start_timeout: float,
         assembly: DeployedAssembly | None = None,
         warm: WarmStart | None = None,
         stdin: int | None = None,
@@ -127,7 +128,7 @@ class Executor:
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places: dict[str, ClusterPlace] = {}
-        self._logins = LoginNodes(local)
+        self._logins = LoginNodes(local, start_timeout)
         self._allocator = CoAllocator(plan.deployment, waits_for_all=codes.idle)
         self.router = CallRouter(plan, self._places, self._host, assembly)
         self._add_places(reach, idle=codes.idle)

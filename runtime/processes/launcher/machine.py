@@ -322,7 +322,7 @@ class Machine:
             with Executor(
                 self.plan, local, reactor, facts, post,
                 codes=self._codes, assembly=self._deployed, warm=self._warm, stdin=self._stdin,
-                reach=self._reach, samples=self._samples,
+                reach=self._reach, samples=self._samples, start_timeout=self._state.timeouts.start,
             ) as executor:  # fmt: skip
                 self._executor = executor
                 code = self._loop(executor)

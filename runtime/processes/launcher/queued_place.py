@@ -10,7 +10,7 @@ from runtime.deployment.model import DeployedCluster, SshHop
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.launchers.allocation import JobAllocation
 from runtime.launchers.base import Launcher
-from runtime.launchers.job_queue import JobQueue
+from runtime.launchers.job_queue import ANSWER_TIMEOUT, JobQueue
 from runtime.launchers.local import LocalLauncher
 from runtime.lifecycle.events import PlaceGranted
 from runtime.lifecycle.outcome import HeldNodes
@@ -23,10 +23,15 @@ from runtime.transport.channel import Relay
 
 
 class LoginNodes:
-    """The queues of a run: clusters behind one login node share its connection and its answers."""
+    """The queues of a run: clusters behind one login node share its connection and its answers.
 
-    def __init__(self, local: LocalLauncher) -> None:
+    A command there has three quarters of the time for a start, so that it is named before that is
+    over.
+    """
+
+    def __init__(self, local: LocalLauncher, start_timeout: float) -> None:
         self._local = local
+        self._answer_timeout = min(ANSWER_TIMEOUT, 0.75 * start_timeout)
         self._lock = threading.Lock()
         self._queues: dict[tuple[tuple[SshHop, ...], str], JobQueue] = {}
 
@@ -42,8 +47,12 @@ class LoginNodes:
                     plain = replace(cluster.front_end, modules=(), before="", container="")
                     at_login = replace(cluster, batch=None, front_end=plain)
                     login = usual_launcher(at_login, self._local)
-                queue = JobQueue(login, batch_system(name), is_own=bool(hops))
-                self._queues[hops, name] = queue
+                self._queues[hops, name] = JobQueue(
+                    login,
+                    batch_system(name),
+                    is_own=bool(hops),
+                    answer_timeout=self._answer_timeout,
+                )
             return self._queues[hops, name]
 
     def close(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -67,7 +66,7 @@ class StageOut:
         from runtime.results.result_placement import ResultPlacement
 
         instructions = Instructions.of(self._deployment)
-        placement = self._placement = self._placement or ResultPlacement(time.time(), warn)
+        placement = self._placement = self._placement or ResultPlacement(warn)
         for step in steps:
             home = os.path.expanduser(step.folder)
             moves = tuple(

@@ -42,5 +42,5 @@ export function distances(lab, width) {
       near.length <= MOST_NAMED ? s("text", { x: isRight ? x + 8 : x - 8, y: y + 4, "text-anchor": isRight ? "start" : "end" }, one.name) : null];
   });
   return s("svg", { role: "img", "aria-label": "peers by round trip", width: size, height: size, viewBox: `0 0 ${size} ${size}` },
-    rings, points, s("circle", { cx: middle, cy: middle, r: 7, class: "s-over" }));
+    rings, points, s("circle", { cx: middle, cy: middle, r: 7, class: "s-ended" }));
 }

@@ -49,7 +49,7 @@ function flowing(nodes, flows, most, show, width) {
     }),
     nodes.map((one) => {
       const [x, y] = place.get(one.id);
-      return s("g", {}, s("circle", { cx: x, cy: y, r: 15, class: "node s-over" }), s("text", { x, y: y + 30, "text-anchor": "middle" }, one.name));
+      return s("g", {}, s("circle", { cx: x, cy: y, r: 15, class: "node s-ended" }), s("text", { x, y: y + 30, "text-anchor": "middle" }, one.name));
     }));
 }
 

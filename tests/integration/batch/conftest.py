@@ -15,6 +15,8 @@ from tests.integration.batch.slurm_daemons import Slurm
 from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
 from tests.sshd import Sshd
 
+pytest.register_assert_rewrite("tests.integration.batch.batch_contract")
+
 
 def hosts_of(sites: int) -> EmulatedGrid:
     """Return the hosts of so many sites; without the means the test is skipped."""
@@ -39,9 +41,9 @@ def all_of_slurm(grid: EmulatedGrid) -> Iterator[Slurm]:
 
 @pytest.fixture(scope="session")
 def far_slurm(grid: EmulatedGrid) -> Iterator[tuple[Slurm, Sshd]]:
-    """Another Slurm, whose commands are only found behind an sshd."""
-    with two_slurms.slurm_behind_sshd(grid) as made:
-        yield made
+    """Another Slurm, whose commands are only found behind an sshd, and whose clock is wrong."""
+    with two_slurms.far_slurm(grid) as made, two_slurms.sshd_of(made) as server:
+        yield made, server
 
 
 @pytest.fixture(scope="session")

@@ -169,6 +169,10 @@ class GridEngine(Site):
         wait_until(lambda: f"{number} " in self.run("qstat", "-s", "r", "-u", "*"))
         return number
 
+    def cancel(self, number: str) -> None:
+        """End a job, as the administrator of the site."""
+        self.run("qdel", number)
+
     def close(self) -> None:
         """End all jobs, then the daemons."""
         self.run("qdel", "-u", "*")

@@ -177,6 +177,10 @@ class Oar(Site):
         wait_until(lambda: self.record(number).state == "Running")
         return str(number)
 
+    def cancel(self, number: str) -> None:
+        """End a job, as the administrator of the site."""
+        self.run("oardel", number)
+
     def close(self) -> None:
         """End all jobs, then the daemons."""
         self.run("oardel", "--sql", "true")

@@ -216,6 +216,14 @@ class Site:
         """Return what the daemons have recorded of a job of the account, by default of the last."""
         raise NotImplementedError
 
+    def hold_all(self) -> str:
+        """Let another job have all nodes; return its number."""
+        raise NotImplementedError
+
+    def cancel(self, number: str) -> None:
+        """End a job, as the administrator of the site."""
+        raise NotImplementedError
+
     def boot(self, node: str) -> None:
         """Start the daemons of a node."""
         raise NotImplementedError

@@ -53,8 +53,11 @@ class Slurm(Site):
     system = "slurm"
     running, ended = "RUNNING", ("CANCELLED",)
 
-    def __init__(self, grid: EmulatedGrid, hosts: Sequence[str], folder: Path) -> None:
+    def __init__(
+        self, grid: EmulatedGrid, hosts: Sequence[str], folder: Path, **settings: str
+    ) -> None:
         super().__init__(grid, hosts, folder)
+        self.environment |= settings
         (folder / "state").mkdir()
         self.keep(self._munge())
         self.configuration = folder / "slurm.conf"
@@ -130,10 +133,14 @@ class Slurm(Site):
     def hold_all(self) -> str:
         """Let another job have all nodes; return its number."""
         script = "#!/bin/sh\nsleep 300\n"
-        options = (f"--nodes={len(self.nodes)}", "--exclusive", "--output=/dev/null")
-        number = self.run("sbatch", "--parsable", *options, text=script).strip()
+        where = (f"--nodes={len(self.nodes)}", "--exclusive", "--output=/dev/null", "--time=10")
+        number = self.run("sbatch", "--parsable", *where, text=script).strip()
         wait_until(lambda: "R" in self.run("squeue", "-h", "-j", number, "-o", "%t"))
         return number
+
+    def cancel(self, number: str) -> None:
+        """End a job, as the administrator of the site."""
+        self.run("scancel", number)
 
     def close(self) -> None:
         """End all jobs, then the daemons."""

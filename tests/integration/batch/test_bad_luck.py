@@ -83,9 +83,9 @@ def test_a_job_that_is_held_is_told_and_waited_for(slurm: Slurm) -> None:
 
 def test_a_submission_that_hangs_is_named_and_its_job_is_cancelled(slurm: Slurm) -> None:
     with profile(slurm, "", sbatch='#!/bin/sh\n/usr/bin/sbatch "$@" >/dev/null; exec sleep 600\n'):
-        code, said, errors = end_of(slurm.start(slurm.descriptor(HELLO)))
+        code, said, errors = end_of(slurm.start(slurm.descriptor(HELLO), "--timeout", "12"))
     assert (code, said) == (203, "")
-    assert "lyon/rhone: sbatch has not answered within 45 s" in errors
+    assert "lyon/rhone: sbatch has not answered within 9 s" in errors
     wait_until(slurm.is_given_back)
     wait_until(lambda: slurm.record().state == "CANCELLED")
 

@@ -15,13 +15,15 @@ pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_slurm]
 FOUR = ["0 of 4 on c1", "1 of 4 on c1", "2 of 4 on c2", "3 of 4 on c2"]
 
 
-@pytest.mark.shows("slurm", "inside an allocation")
+@pytest.mark.shows("inside an allocation")
 def test_a_program_within_salloc_runs_on_all_of_its_nodes(slurm: Slurm) -> None:
     (slurm.work / "hello.py").write_text(HELLO)
     asked = ("salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2")
     code, said, errors = slurm.call(*asked, *COMMAND, "hello.py")
     assert (code, sorted(said.splitlines()), errors) == (0, FOUR, "")
     wait_until(slurm.is_given_back)
+    job = slurm.record()
+    assert (job.state, job.nodes) == ("COMPLETED", ("c1", "c2"))
 
 
 def test_a_script_of_sbatch_says_how_many_ranks_it_wants(slurm: Slurm) -> None:

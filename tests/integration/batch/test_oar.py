@@ -2,90 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import time
 
 import pytest
 
+from tests.integration.batch.batch_contract import BatchSystemContract
 from tests.integration.batch.oar_daemons import Oar
-from tests.integration.batch.site import HELLO, LONG, end_of, wait_until
+from tests.integration.batch.site import HELLO, end_of, wait_until
 from tools.on_grids import COMMAND
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_oar]
 
-NAMED = HELLO.replace("flush=True", "flush=True)\nimport time\ntime.sleep(300", 1)
+
+class TestOar(BatchSystemContract):
+    """OAR does not look at nodes that have jobs."""
+
+    waits = r"Waiting \(R=4,W=0:5:0,J=B,N=gcm-"
+    refuses = "The queue nowhere does not exist"
+    warns = r"(Warning: Permanently added .* to the list of known hosts.\n)*"
+
+    @pytest.fixture
+    def site(self, oar: Oar) -> Oar:
+        return oar
 
 
-@pytest.mark.shows("oar", "script", "submit", "nodes", "start", "output", "cancel")
-@pytest.mark.parametrize("by", ["user", "administrator"])
-def test_a_program_runs_on_the_nodes_that_are_granted_until_it_is_cancelled(
-    oar: Oar, by: str
-) -> None:
-    run = oar.start(oar.descriptor(NAMED, 'nodes="2"'))
-    assert run.stdout is not None
-    said = sorted(run.stdout.readline() for _ in range(4))
-    record = oar.record()
-    assert (record.state, len(record.nodes)) == ("Running", 2)
-    assert said == [f"{rank} of 4 on {record.nodes[rank // 2]}\n" for rank in range(4)]
-    if by == "user":
-        run.send_signal(signal.SIGINT)
-    else:
-        oar.run("oardel", record.number)
-    code, _, errors = end_of(run)
-    assert code == (130 if by == "user" else 204), errors
-    wait_until(oar.is_given_back)
-    assert oar.record(record.number).state in ("Error", "Terminated")
-
-
-@pytest.mark.shows("oar", "queue reason")
-def test_the_queue_is_told_in_words_and_waited_for(oar: Oar) -> None:
-    other = oar.hold_all()
-    run = oar.start(oar.descriptor(HELLO), "--verbose")
-    wait_until(lambda: len(oar.queue()) == 2)
-    time.sleep(10)  # so that it has asked once after the scheduler has looked
-    oar.run("oardel", other)
-    code, said, errors = end_of(run)
-    assert (code, said.count("of 2")) == (0, 2), errors
-    assert re.search(r"lyon/rhone: job \d+ is Waiting \(R=2,W=0:5:0,J=B,N=gcm-", errors), errors
-    wait_until(oar.is_given_back)
-
-
-@pytest.mark.shows("oar", "rejected option")
-def test_what_oar_refuses_is_told_in_its_own_words(oar: Oar) -> None:
-    code, said, errors = end_of(oar.start(oar.descriptor(HELLO, 'queue="nowhere"')))
-    assert (code, said) == (203, "")
-    assert errors.startswith("gcm-deploy: lyon/rhone: oar refused the job.")
-    assert "The queue nowhere does not exist" in errors
-    assert oar.is_given_back()
-
-
-@pytest.mark.shows("oar", "launcher killed")
-def test_the_job_of_a_launcher_that_was_killed_is_gone(oar: Oar) -> None:
-    run = oar.start(oar.descriptor(LONG, 'nodes="2"'))
-    assert run.stdout is not None
-    assert run.stdout.readline().startswith("rank")
-    os.kill(run.pid, signal.SIGKILL)
-    end_of(run)
-    wait_until(oar.is_given_back)
-
-
-@pytest.mark.shows("oar", "walltime")
-def test_the_run_ends_before_the_walltime_of_its_job(oar: Oar) -> None:
-    path = oar.descriptor(LONG, 'nodes="2" reserve="20s"', walltime="00:00:45")
-    run = oar.start(path)
-    assert run.stdout is not None
-    assert sorted(run.stdout.readline() for _ in range(4)) == [f"rank {n}\n" for n in range(4)]
-    job = oar.record()
-    code, _, errors = end_of(run)
-    assert (code, len(job.nodes)) == (207, 2), errors
-    assert re.search(r"lyon/rhone: its job has (20|19) s left, so the run was", errors)
-    wait_until(oar.is_given_back)
-    assert oar.record(job.number).state in oar.ended
-
-
-@pytest.mark.shows("oar", "inside an allocation")
+@pytest.mark.shows("inside an allocation")
 def test_a_script_of_oarsub_runs_a_program_on_all_of_its_nodes(oar: Oar) -> None:
     script = oar.work / "script.sh"
     command = " ".join(f"'{word}'" for word in (*COMMAND, "hello.py"))

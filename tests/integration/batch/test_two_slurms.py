@@ -7,19 +7,35 @@ import re
 import signal
 import subprocess
 import time
+from datetime import datetime, timedelta
 
 import pytest
 
 from tests.integration.batch.kills import SEED, kill_launchers
-from tests.integration.batch.site import PATIENCE, WAIT, wait_until
+from tests.integration.batch.site import PATIENCE, WAIT, end_of, wait_until
 from tests.integration.batch.slurm_daemons import Slurm
-from tests.integration.batch.two_slurms import SUM, descriptor
+from tests.integration.batch.two_slurms import AHEAD, SUM, descriptor
 from tests.sshd import Sshd
 from tools.on_grids import COMMAND
 
 pytestmark = [
     pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_slurm, pytest.mark.needs_sshd,
 ]  # fmt: skip
+
+SAVES = """
+import signal, time
+from pathlib import Path
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+signal.signal(signal.SIGUSR1, lambda *_: Path(f"saved{world.rank}.txt").touch())
+for rank, clock in enumerate(world.allgather(time.time())):
+    if world.rank == 0:
+        print(rank, clock, flush=True)
+while True:
+    time.sleep(1)
+"""
+WALLTIME = 'walltime="1min" signal="USR1" signal-before="46s" reserve="40s"'
 
 
 def test_a_program_runs_over_two_slurms_and_a_host_in_one_world(
@@ -120,9 +136,36 @@ def test_a_run_whose_launcher_moved_goes_on_while_the_laptop_is_closed(
     assert list(far.home.glob(".local/state/gcm/runs/*")) == []
 
 
-@pytest.mark.shows("slurm", "launcher killed")
+@pytest.mark.shows("launcher killed")
 def test_launchers_that_are_killed_at_random_times_leave_nothing(
     slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
 ) -> None:
     assert len(list(kill_launchers(slurm, *far_slurm, kills=3, seed=SEED))) == 3
     wait_until(lambda: {one.record().state for one in (slurm, far_slurm[0])} == {"CANCELLED"})
+
+
+def test_queue_signal_walltime_and_results_do_not_depend_on_the_clock_of_a_site(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    other = far.hold_all()
+    path = descriptor(slurm, far, server, program=SAVES)
+    before, site, far_site = path.read_text().partition('<site name="nice">')
+    path.write_text(before + site + far_site.replace('walltime="5min"', WALLTIME))
+    run = slurm.start(path, "--verbose")
+    assert run.stderr is not None
+    told = next(line for line in run.stderr if "nice/var" in line and "start expected" in line)
+    expected = datetime.fromisoformat(far.fields()["StartTime"]) - timedelta(seconds=AHEAD)
+    assert told.rstrip().endswith(f"start expected {expected:%Y-%m-%d %H:%M}")
+    far.cancel(other)
+    assert run.stdout is not None
+    said = [run.stdout.readline().split() for _ in range(5)]
+    assert all(said), end_of(run)
+    ahead = [float(clock) - time.time() for _, clock in said]
+    assert [round(one / 60) for one in ahead] == [0, 0, *[AHEAD // 60] * 3]
+    code, _, errors = end_of(run)
+    assert code == 207, errors
+    assert re.search(r"nice/var: its job has (40|39) s left, so the run was", errors)
+    assert sorted(one.name for one in slurm.work.glob("saved*")) == ["saved2.txt", "saved3.txt"]
+    wait_until(lambda: slurm.is_given_back() and far.is_given_back())
+    wait_until(lambda: far.record().state == "CANCELLED")

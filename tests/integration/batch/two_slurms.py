@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ from tests.integration.batch.slurm_daemons import Slurm
 from tests.sshd import Sshd, running_sshd
 from tools.on_grids import ROOT
 
+CLOCK = Path(__file__).with_name("wrong_clock.c")
+AHEAD = -3600
+"""By how many seconds the clock of the far site is wrong."""
 LINE = Line(delay=0.0002, rate=10e9)
 
 
@@ -32,22 +36,37 @@ def near_slurm(grid: EmulatedGrid) -> Iterator[Slurm]:
 
 
 @contextmanager
-def slurm_behind_sshd(grid: EmulatedGrid) -> Iterator[tuple[Slurm, Sshd]]:
-    """Another Slurm, whose commands are only found behind an sshd."""
-    with folder_of_account("far") as folder, folder_of_account("sshd") as keys:
-        made = Slurm(grid, list(grid.clusters)[NODES + 1 :], folder)
-        with running_sshd(
-            keys,
-            address=grid.clusters[made.login].address,
-            popen=lambda command, **how: grid.popen(made.login, command, stderr=how["stderr"]),
-            SLURM_CONF=made.configuration,
-            HOME=made.home,
-            PYTHONPATH=ROOT,
-        ) as server:
-            for one in keys.iterdir():
-                os.chown(one, NUMBER, NUMBER)
-            yield made, server
+def far_slurm(grid: EmulatedGrid) -> Iterator[Slurm]:
+    """Another Slurm, all of whose hosts have a clock that is wrong."""
+    with folder_of_account("far") as folder:
+        clock = folder / "clock.so"
+        build = ("cc", "-shared", "-fPIC", f"-DAHEAD={AHEAD}", "-o", str(clock), str(CLOCK))
+        subprocess.run(build, check=True)
+        made = Slurm(grid, list(grid.clusters)[NODES + 1 :], folder, LD_PRELOAD=str(clock))
+        yield made
         made.close()
+
+
+@contextmanager
+def sshd_of(slurm: Slurm) -> Iterator[Sshd]:
+    """Let the account log in to where the commands of a Slurm are, with its variables."""
+    with (
+        folder_of_account("sshd") as keys,
+        running_sshd(
+            keys,
+            address=slurm.grid.clusters[slurm.login].address,
+            popen=lambda command, **how: slurm.grid.popen(
+                slurm.login, command, stderr=how["stderr"]
+            ),
+            SLURM_CONF=slurm.configuration,
+            HOME=slurm.home,
+            PYTHONPATH=ROOT,
+            LD_PRELOAD=slurm.environment["LD_PRELOAD"],
+        ) as server,
+    ):
+        for one in keys.iterdir():
+            os.chown(one, NUMBER, NUMBER)
+        yield server
 
 
 @contextmanager
@@ -56,7 +75,8 @@ def two_slurms() -> Iterator[tuple[Slurm, Slurm, Sshd]]:
     with (
         hosts_of(2) as grid,
         near_slurm(grid) as near,
-        slurm_behind_sshd(grid) as (far, server),
+        far_slurm(grid) as far,
+        sshd_of(far) as server,
     ):
         yield near, far, server
 

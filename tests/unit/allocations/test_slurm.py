@@ -45,6 +45,14 @@ def test_everything_that_is_asked_for_is_in_the_script_and_own_options_come_last
     assert '    [ "$same" -lt 2 ]' in script
 
 
+def test_lines_that_a_site_does_not_want_are_left_out() -> None:
+    request = JobRequest("slurm", options=("--exclusive",), leave_out=("--output", "requeue"))
+    script = SLURM.script(request, "gcm-1", "lease").splitlines()
+    assert [line.split()[-1] for line in script if line.startswith("#SBATCH")] == [
+        "--job-name=gcm-1", "--nodes=1", "--ntasks-per-node=1", "--exclusive",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("environment", "found"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,7 +42,7 @@ class Home:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.warnings: list[str] = []
-        self.placement = ResultPlacement(time.time(), self.warnings.append)
+        self.placement = ResultPlacement(self.warnings.append)
         self._numbers = itertools.count()
 
     def put(self, name: str, content: str, owner: DeployedCluster) -> str:
@@ -93,24 +92,20 @@ def test_a_cluster_replaces_what_it_brought_before(home: Home) -> None:
 def test_what_was_here_before_the_run_is_replaced_and_what_came_meanwhile_is_not(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "old").write_text("old")
-    begun = (tmp_path / "old").stat().st_ctime
-    while True:  # until the clock of the file system has gone on
-        (tmp_path / "mine").write_text("mine")
-        if (tmp_path / "mine").stat().st_ctime > begun:
-            break
-    home = Home(tmp_path)
-    home.placement = ResultPlacement(begun, home.warnings.append)
-    for content in ("1", "2"):
-        home.put("old", content, B)
-        home.put("mine", content, B)
+    for name in ("old", "mine"):
+        (tmp_path / name).write_text(name)
+    home, ours = Home(tmp_path), itertools.chain([0.0], itertools.repeat(60.0))
+    for name, clock in (("old", lambda: 0.0), ("mine", lambda: next(ours))):
+        home.placement = ResultPlacement(home.warnings.append, clock)
+        for content in ("1", "2"):
+            home.put(name, content, B)
     former = {".gcm-former/old": "old"}  # of before the run, once
     assert home() == {"old": "2", "mine": "mine", "mine.s.b": "2", **former}
 
 
 def test_one_former_version_of_a_file_is_kept_and_none_of_an_equal_one(home: Home) -> None:
     for content in "1123":
-        home.placement = ResultPlacement(time.time() + 60, home.warnings.append)
+        home.placement = ResultPlacement(home.warnings.append, lambda: 0.0)
         home.put("d/x", content, A)
     assert home() == {"d/x": "3", "d/.gcm-former/x": "2"}
 

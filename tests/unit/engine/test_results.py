@@ -6,7 +6,6 @@ import errno
 import logging
 import os
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,7 @@ def fetcher(folder: FolderHere, home: Path, *destinations: str) -> Fetcher:
         return str(made)
 
     moves = tuple(FileMove("*.txt", str(home / one)) for one in destinations)
-    placement = ResultPlacement(time.time(), lambda _: None)
+    placement = ResultPlacement(lambda _: None)
     return Fetcher(folder, str(home), moves, placement, make_room, lambda: False)
 
 
