@@ -144,7 +144,7 @@ def _virtual_node(entry: CheckedElement, reading: Reading) -> VirtualNode:
     found: VirtualNode = entry.record(reading)
     if not entry.has("nodes") and not found.providers and not entry.incomplete:
         reading.fault(
-            "missing-attribute",
+            "virtual-node-without-nodes",
             "<virtual-node> needs the attribute 'nodes', or a <provider>",
             found.location,
         )

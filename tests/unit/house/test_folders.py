@@ -54,16 +54,36 @@ def test_two_commits_stand_side_by_side(
     for folder in ("gcm/adl/writing", "runtime", "tests", "benchmarks", "tools"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "one.py").write_text("x = 1\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/architecture.md").write_text("1. Nobody has walked here.\n")
     commit()
     (tmp_path / "gcm/adl/two.py").write_text('"""Two."""\n')
     (tmp_path / "tests/one.py").unlink()
     (tmp_path / "tests/notes.txt").write_text("not counted\n")
+    (tmp_path / "docs/architecture.md").write_text(WALK)
     commit()
     main(["HEAD~1"])
     assert capsys.readouterr().out == TABLES
 
 
+WALK = """\
+1. `runtime.deployment.reading:read`: reads
+2. `runtime.planning:Plan.make`: plans
+
+Then somebody says *3*.
+"""
+
 TABLES = f"""\
+| | before | after |
+|---|---|---|
+| code lines in `gcm` and `runtime` | 2 | 2 |
+| all their lines | 2 | 3 |
+| their files | 2 | 3 |
+| lines of `tests` | 1 | - |
+| lines of `benchmarks` and `tools` | 2 | 2 |
+| contracts between processes | - | - |
+| stations from descriptor to rank | - | 2 |
+
 | Part | {" | ".join(COLUMNS)} |
 |---|---|---|---|---|---|---|---|---|
 | `gcm`, `runtime` | 2 → 3 | 2 → 3 | 2 → 3 | 2 → 2 | - → 1 | - → - | - → - | - → - |
