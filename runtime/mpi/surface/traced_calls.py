@@ -197,16 +197,20 @@ def _add(row: Row) -> None:
 
 def _send(call: Call, number: int, name: str) -> Call:
     append, counts, known, remember = _rows.hands
-    begins = name in NONBLOCKING
+    begins, what = name in NONBLOCKING, "buf" if name[0].isupper() else "obj"
 
-    def observed_call(self: Any, buf: Any, dest: int, tag: int = 0) -> Any:
+    def observed_call(
+        self: Any, buf: Any = None, dest: Any = None, tag: int = 0, **options: Any
+    ) -> Any:
+        if options:  # objects are sent by another name; mpi4py refuses what is left
+            buf = options.pop(what, buf)
         if _inside.call:
-            return call(self, buf, dest, tag)
+            return call(self, buf, dest, tag, **options)
         if (comm := known.get(id(self))) is None:
             comm = remember(self)
         _inside.call, begun = True, _clock()
         try:
-            result = call(self, buf, dest, tag)
+            result = call(self, buf, dest, tag, **options)
             return _noted(result) if begins else result
         finally:
             _inside.call = False

@@ -41,7 +41,7 @@ def call(name, *args, **options):
 
 for tag in range(3):
     request = call("Irecv", here, source=left, tag=tag)
-    call("Send", there, dest=right, tag=tag)
+    call("Send", buf=there, dest=right, tag=tag)
     call("Wait", on=request)
     begun = call("isend", {"tag": tag}, right, tag=9)
     call("recv")
@@ -56,7 +56,7 @@ half = call("Split", world.rank % 2, world.rank)
 call("barrier", on=call("Split", world.rank // 2))
 requests = [call("irecv", source=left, tag=tag) for tag in (1, 2)]
 for tag in (2, 1):
-    call("send", tag, right, tag=tag)
+    call("send", obj=tag, dest=right, tag=tag)
 assert call("waitall", requests, on=MPI.Request) == [1, 2]
 sent += 2
 print(json.dumps([world.rank, sent, done]), flush=True)
