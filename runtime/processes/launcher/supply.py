@@ -128,7 +128,7 @@ def supply(
         known_as=cluster.front_end.address,
         passage=passage,
         watch=watch_of(plan),
-        start_limit=plan.start_limit,
+        ranks_limit=plan.ranks_limit,
         wan=cluster.wan,
         names=plan.deployment.rank_names(),
         tunnels=_tunnels(plan, cluster),
