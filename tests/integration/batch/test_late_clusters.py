@@ -36,6 +36,12 @@ if is_first:
 world = world.Dup()
 print(f"{world.rank} of {world.size}: {world.allreduce(world.rank)}", flush=True)
 """
+SEQUENCE = """
+<process id="first" program="true" ready="finished"/>
+<dependent-sequence>
+<process-reference refid="first"/><process-reference refid="application"/>
+</dependent-sequence>
+"""
 PAGE = Path(ROOT) / "docs" / "batch.md"
 
 
@@ -74,12 +80,14 @@ def test_the_ranks_of_a_full_queue_come_later_and_take_the_places_that_were_kept
     wait_until(lambda: slurm.is_given_back() and far.is_given_back())
 
 
-def test_the_cluster_that_would_lead_comes_last_over_a_tunnel(
+def test_the_cluster_that_would_lead_comes_last_over_a_tunnel_and_after_a_process(
     slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
 ) -> None:
     far, server = far_slurm
     other = slurm.hold_all()
-    run = slurm.start(late(slurm, far, server, BEGIN + GROW, has_third=False))
+    path = late(slurm, far, server, BEGIN + GROW, has_third=False)
+    path.write_text(path.read_text().replace("<grid>", f"{SEQUENCE}<grid>"))
+    run = slurm.start(path)
     assert first_lines(run, 2) == [f"{rank} begins with 2 of 4" for rank in (2, 3)]
     slurm.run("scancel", other)
     out, errors = run.communicate(timeout=2 * PATIENCE)
