@@ -560,6 +560,7 @@ class RunState:
     def _go_on_without(self, cluster: ClusterLife, why: str) -> Iterable[Effect]:
         """Let the others know that a front-end has gone, which its ranks do not outlive."""
         self.failures.other(cluster.identifier, LOST, why, goes_on=True)
+        self.walltimes.forget(cluster.identifier)
         for one in cluster.ranks:
             if one.death is None:
                 death = RankDeath.lost(one.rank, "was lost with its front-end")
