@@ -41,6 +41,7 @@ from runtime.lifecycle.events import (
     Kill,
     LeaveOut,
     LeftBehind,
+    LetGo,
     NodeLost,
     OutputFollows,
     OutputPassedOn,
@@ -546,12 +547,19 @@ class RunState:
 
     def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
         cluster = self.clusters[event.cluster]
+        if cluster.place is PlaceStage.LOST:  # it was let go of before its front-end has gone
+            return
+        is_late = event.cluster in self.late
         cluster.advance_place(PlaceEvent.LOST, event.why)
         cluster.advance_job(JobEvent.ENDED, "it was lost with its front-end")
-        why = event.why.splitlines()[0] if event.cluster in self.late else ""
         self.late.discard(event.cluster)
         self.queued.pop(event.cluster, None)
+        why = event.why.splitlines()[0] if is_late else ""
         yield Show(self._path_of(event.cluster), "lost", why)
+        if is_late:
+            cluster.advance_results(ResultsEvent.CALLED)
+            cluster.advance_results(ResultsEvent.SETTLED, "no rank has run there")
+            yield LetGo(event.cluster)
         if self.state is RunPhase.RUNNING and cluster.goes_on:
             yield from self._go_on_without(cluster, event.why)
         else:

@@ -137,3 +137,22 @@ def test_queues_are_empty_once_the_launcher_was_killed_while_a_cluster_was_late(
     wait_until(lambda: slurm.is_given_back() and len(far.queue()) == 1)
     far.run("scancel", other)
     wait_until(far.is_given_back)
+
+
+def test_a_late_cluster_that_cannot_be_opened_gives_its_nodes_back_while_the_run_goes_on(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    other, go_on = far.hold_all(), slurm.work / "go-on"
+    path = late(slurm, far, server, BEGIN + WAIT.format(file=go_on), has_third=False)
+    path.write_text(path.read_text().replace(f"{far.home}/runs", "/proc/none"))
+    run = slurm.start(path)
+    assert first_lines(run, 2) == [f"{rank} begins with 2 of 4" for rank in (0, 1)]
+    far.run("scancel", other)
+    wait_until(lambda: not (far.queue() or far.leases()))
+    assert run.poll() is None, run.communicate()
+    go_on.touch()
+    _, errors = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 0, errors
+    assert "nice/var: lost" in errors
+    wait_until(lambda: slurm.is_given_back() and far.is_given_back())
