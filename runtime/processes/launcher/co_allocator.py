@@ -123,6 +123,8 @@ class CoAllocator:
             self._waiting[name] = waiting
             self._do(self._planner.ask(name, time.monotonic()))
             while name not in self._chosen:
+                if self._planner.has_begun:
+                    waiting.be_late()
                 if waiting.failure is not None:
                     raise waiting.failure
                 if name in self._given_up:
@@ -130,8 +132,6 @@ class CoAllocator:
                     raise LauncherClosed(
                         "the run ended while the job was queued", place=waiting.cluster.path
                     )
-                if self._planner.has_begun:
-                    waiting.be_late()
                 self._do(self._planner.wake(time.monotonic()))
                 due = self._planner.wakes_at
                 self._changed.wait(None if due is None else max(0.0, due - time.monotonic()))
