@@ -271,7 +271,7 @@ class CoAllocator:
 
     def _report_held(self, request: QueueRequest, job: BatchJob) -> None:
         missing = self._planner.missing()
-        if missing and request.cluster not in missing:
+        if missing and request.cluster not in missing and not self._planner.has_begun:
             waiting = self._waiting[request.cluster]
             assert waiting.cluster.batch is not None
             idle = waiting.cluster.batch.longest_idle
