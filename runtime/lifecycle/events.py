@@ -248,6 +248,13 @@ class Fill:
 
 
 @dataclass(frozen=True, slots=True)
+class LetGo:
+    """Give the nodes of a cluster back that will not come: none of its ranks has ever run."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
 class Go:
     """Let the application run on every rank."""
 
@@ -350,6 +357,7 @@ Effect = (
     Start
     | LeaveOut
     | Fill
+    | LetGo
     | Discard
     | Go
     | Stop

@@ -41,6 +41,7 @@ from runtime.lifecycle.events import (
     Kill,
     LeaveOut,
     LeftBehind,
+    LetGo,
     NodeLost,
     OutputFollows,
     OutputPassedOn,
@@ -131,6 +132,8 @@ class RunState:
     """What batch systems say of the jobs of clusters that wait in a queue."""
     late: set[str] = field(default_factory=set)
     """The clusters without which the run began, until their ranks are started."""
+    _lost_early: list[PlaceLost] = field(default_factory=list)
+    """What became of late ones before the run began; the others are told once they run."""
     walltimes: Walltimes = field(default_factory=Walltimes)
     _progress: RunProgress = field(init=False)
     _needed: NeededResults = field(init=False)
@@ -211,16 +214,20 @@ class RunState:
         self.deadline = self._now + self.timeouts.run if self.timeouts.run else None
         self._progress.step_up(self.plan.start)
         self._assembly_runs = self.plan.has_assembly and not self.steered
-        for cluster in sorted(self.late):
+        absent = sorted(self.late)
+        for cluster in absent:
             yield from self._keep_places(self.clusters[cluster])
         yield Go()
         if not self.idle:
-            for cluster in self.plan.ranks.keys() - self.late:
+            for cluster in self.plan.ranks.keys() - absent:
                 self.clusters[cluster].advance_job(JobEvent.STARTED)
             for rank, path in self.plan.rank_paths.items():
                 if not self.ranks[rank].is_over:
                     self.ranks[rank].advance(RankEvent.RELEASED)
                     yield Show(path, "running")
+        for event in self._lost_early:
+            self.late.remove(event.cluster)
+            yield from self._go_on_without(self.clusters[event.cluster], event.why)
         yield from self._end_if_all_ended()
 
     def _keep_places(self, cluster: ClusterLife) -> Iterable[Effect]:
@@ -282,6 +289,9 @@ class RunState:
         yield from self._start_what_can()
 
     def _step_failed(self, event: StepFailed) -> Iterable[Effect]:
+        if (cluster := event.step.partition(":")[2]) in self.late:
+            yield from self._place_lost(PlaceLost(cluster, event.why))
+            return
         yield Show(self.plan.paths[event.step], "failed", event.step.partition(":")[0])
         yield from self._fail(event.why, NEVER_STARTED)
 
@@ -546,12 +556,22 @@ class RunState:
 
     def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
         cluster = self.clusters[event.cluster]
+        if cluster.place is PlaceStage.LOST:  # it was let go of before its front-end has gone
+            return
+        is_late = event.cluster in self.late
         cluster.advance_place(PlaceEvent.LOST, event.why)
         cluster.advance_job(JobEvent.ENDED, "it was lost with its front-end")
-        why = event.why.splitlines()[0] if event.cluster in self.late else ""
-        self.late.discard(event.cluster)
         self.queued.pop(event.cluster, None)
+        why = event.why.splitlines()[0] if is_late else ""
         yield Show(self._path_of(event.cluster), "lost", why)
+        if is_late:
+            cluster.advance_results(ResultsEvent.CALLED)
+            cluster.advance_results(ResultsEvent.SETTLED, "no rank has run there")
+            yield LetGo(event.cluster)
+        if is_late and self.state is not RunPhase.RUNNING:
+            self._lost_early.append(event)
+            return
+        self.late.discard(event.cluster)
         if self.state is RunPhase.RUNNING and cluster.goes_on:
             yield from self._go_on_without(cluster, event.why)
         else:
@@ -560,6 +580,7 @@ class RunState:
     def _go_on_without(self, cluster: ClusterLife, why: str) -> Iterable[Effect]:
         """Let the others know that a front-end has gone, which its ranks do not outlive."""
         self.failures.other(cluster.identifier, LOST, why, goes_on=True)
+        self.walltimes.forget(cluster.identifier)
         for one in cluster.ranks:
             if one.death is None:
                 death = RankDeath.lost(one.rank, "was lost with its front-end")
@@ -779,7 +800,7 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], tuple[type, ...], _Action], ...] = (
     (_BEFORE, (RankReady,), _R._rank_ready),
     (_BEFORE, (RankDeath, JobEnded), _R._too_early),
     (_BEFORE, (Tick,), _R._late_start),
-    (_BEFORE, (OutputFollows, OutputPassedOn, ParentKilled), _R._nothing),
+    (_BEFORE, (OutputFollows, OutputPassedOn, ParentKilled, PlaceClosed), _R._nothing),
     ((*_BEFORE, _S.RUNNING), (PlaceQueued,), _R._place_queued),
     ((*_BEFORE, _S.RUNNING), (PlaceGranted,), _R._place_granted),
     (_BEFORE, (PlaceLate,), _R._place_late),

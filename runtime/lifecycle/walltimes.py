@@ -37,6 +37,10 @@ class Walltimes:
         """Count the time of a cluster from now on."""
         self._known[cluster] = now + walltime.left, walltime
 
+    def forget(self, cluster: str) -> None:
+        """Let the job of a cluster end when it does: the run goes on without it."""
+        self._known.pop(cluster, None)
+
     def left(self, cluster: str, now: float) -> float | None:
         """Return how many seconds the job of a cluster has left; None without a limit."""
         known = self._known.get(cluster)

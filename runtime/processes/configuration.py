@@ -94,7 +94,7 @@ class Configuration:
     `run_directory` is the private folder of the run, `folder` where ranks start, `umask` the
     caller's, `launcher` the address of the launcher, empty for the one behind standard input and
     output. With `at_once` nothing else has to be up before the ranks, so they start without being
-    asked for. Ranks have `start_limit` seconds to find the front-end. With `settings` each rank is
+    asked for. Ranks have `ranks_limit` seconds to find the front-end. With `settings` each rank is
     configured before it runs; `reach` says from where the ranks expect those of other clusters.
     `forwards` is the address at which the front-end listens for those who want to be forwarded, if
     anybody may need that, and `known_as` the name by which they reach it; with a `passage`, as
@@ -122,7 +122,7 @@ class Configuration:
     forwards: str = ""
     known_as: str = ""
     passage: str = ""
-    start_limit: float = 60.0
+    ranks_limit: float = 60.0
     certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     watch: WatchedGroups | None = None
     wan: Wan | None = None

@@ -268,6 +268,25 @@ def test_every_plan_that_is_named_carries_its_collectives_out(
     assert (done.stdout, done.stderr) == (said + "\n", "")
 
 
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        ("Allreduce(one, two, MPI.MAX if comm.rank else MPI.SUM)", "(MAX float64)"),
+        ("Reduce(one, two, root=comm.rank)", "Reduce by components of rank 1"),
+    ],
+)
+def test_components_merge_no_calls_that_do_not_fit(tmp_path: Path, call: str, named: str) -> None:
+    program = (
+        "import numpy as np\nfrom mpi4py import MPI\ncomm = MPI.COMM_WORLD\n"
+        f"one, two = np.ones(4), np.ones(4)\ncomm.{call}\n"
+    )
+    machine = '<emulate sites="2" ranks="1"/>'
+    done = deployed(tmp_path, program, machine, "--quiet", "--plans", "components")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert named in done.stderr
+    assert "are out of step" in done.stderr
+
+
 def test_tuning_stores_rules_beside_the_descriptor_which_runs_of_it_use(tmp_path: Path) -> None:
     machine = '<emulate sites="2" ranks="1"/>'
     deployed(tmp_path, "", machine, "--dry-run")

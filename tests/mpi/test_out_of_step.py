@@ -370,6 +370,18 @@ def test_sizes_that_differ_are_told_and_no_rank_has_a_wrong_result(
             assert result == "told" or (result == "right" and not is_needed.get(name, True)), line
 
 
+def test_ranks_end_though_nobody_takes_what_they_have_sent(grid: Grid) -> None:
+    """Each has more for the other than may be on its way unasked."""
+    said = grid(
+        "1+1",
+        TRIED + "    length = (15 + me) << 17\n"
+        "    tried(lambda: comm.Allreduce(np.ones(length), np.ones(length)))\n",
+    )
+    for line in said[0] + said[1]:
+        assert "are both in Allreduce (SUM float64) with over 4194303 bytes" in line
+        assert line.endswith("and give different sizes. All ranks have to give as many bytes")
+
+
 @pytest.mark.parametrize("layout", ["1+1", "2+2"])
 def test_reductions_by_others_or_of_other_types_are_told(grid: Grid, layout: str) -> None:
     said = grid(

@@ -62,22 +62,24 @@ class DeploymentPlan:
 
     @property
     def start_limit(self) -> float:
-        """Return within how many seconds the application has to run.
-
-        All waits of a start follow it: that of the launcher for everything, of a rank for its
-        front-end, of a front-end for the proof of a rank, and for one that is started again.
-        """
+        """Return within how many seconds the application has to run, all files being copied."""
         copied = copies(self.deployment)
         size = sum(files.size * len(copied[name]) for name, files in self.programs.items())
+        return self.ranks_limit + size / BYTES_PER_SECOND
+
+    @property
+    def ranks_limit(self) -> float:
+        """Return within how many seconds ranks are up, once their files are there.
+
+        A rank waits so long for its front-end, a front-end for the proof of a rank, and for one
+        that is started again.
+        """
         ranks = Counter(
             None if one.cluster.is_local else (one.cluster.position, one.node.name)
             for one in self.placements()
         )
-        return (
-            self.deployment.start_timeout
-            + size / BYTES_PER_SECOND
-            + max(ranks.values(), default=0) // RANKS_PER_SECOND
-        )
+        most = max(ranks.values(), default=0)
+        return self.deployment.start_timeout + most // RANKS_PER_SECOND
 
     def step(self, name: str) -> Step:
         """Return the step of that name; raises `KeyError`."""

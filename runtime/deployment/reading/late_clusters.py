@@ -23,6 +23,14 @@ def check_late_clusters(deployment: Deployment, location: Location, reading: Rea
             location,
             hint=f'write start="N of {len(queued)}" with N from {least} on, or leave it out',
         )
+    for cluster in queued:
+        if not cluster.ranks:
+            reading.fault(
+                "cannot-begin",
+                f"{written}: the cluster '{cluster.path}' is behind a queue and has no ranks",
+                cluster.location,
+                hint="leave start out, or name it in the clusters of the application",
+            )
     if len(deployment.applications) > 1 or deployment.assembly is not None:
         reading.fault(
             "cannot-begin",

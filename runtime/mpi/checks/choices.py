@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 PATIENCE = 0.1
 """For so many seconds in all a call of the program waits for a second message."""
 
+MOST_PASSED = 8
+"""So often a call passes over the message of a sender, which may let the program end."""
+
 
 class ReceiveChoices:
     """Chooses messages for the receives of this rank."""
 
     def __init__(self) -> None:
         self._patience: dict[int, float] = {}
+        self._passed: dict[tuple[int, int], int] = {}  # by the call and the sender
 
     def choose(
         self, comm: Any, known: KnownComm | None, given: dict[str, Any], tag: str, number: int,
@@ -49,6 +53,10 @@ class ReceiveChoices:
             return []
         status = MPI.Status()
         comm.Iprobe(MPI.ANY_SOURCE, given[tag], status)
+        passed = self._passed.get((number, status.source), 0)
+        self._passed[number, status.source] = (passed + 1) % (MOST_PASSED + 1)
+        if passed == MOST_PASSED:
+            return []
         others = [one for one in fitting if one.source != status.source]
         taken = (others or fitting)[-1]
         given["source"] = taken.source

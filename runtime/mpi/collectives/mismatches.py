@@ -256,7 +256,10 @@ class MismatchDetector:
         else:
             ahead, behind = ("former", "latter") if other > turn else ("latter", "former")
             text += f". The {ahead} has made a collective before that the {behind} has not"
-        if mine == theirs:  # one of them sends little data, the other one does not
+        if mine == theirs and came // SIZED != wanted // SIZED and not (came | wanted) & BRIEF:
+            text = f"{who[0]} and {who[1]} are both in {mine}, and give different sizes"
+            text += ". All ranks have to give as many bytes"
+        elif mine == theirs:  # one of them sends little data, the other one does not
             text = f"{who[0]} and {who[1]} send the data of {mine} in different ways"
             text += ". Operations, datatypes and the plan-choice have to be alike at all ranks"
         self._break(min(turn, other), text)
@@ -281,6 +284,7 @@ class MismatchDetector:
         """Keep the first problem, and return it."""
         if self._trouble is None or turn < self._trouble[0]:
             self._trouble = turn, text
+            self._box.is_broken = True
         return self._trouble
 
     def _notify(self, tag: int, number: int, text: str, ranks: Sequence[int] | None = None) -> None:

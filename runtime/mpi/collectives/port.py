@@ -97,7 +97,9 @@ class NativePort:
         assert components is not None
         names = [self._engine.process_of(index) for index in members.group]
         how = rule, names[root] if root >= 0 else ""
-        return components.begin(f"{members.context.hex()}:{self._tag}", how, names, data)
+        # groups of several codes may have one context; calls that differ must not meet
+        call = f"{members.context.hex()}:{names[0]}:{self.far_tag}:{':'.join(how)}"
+        return components.begin(call, how, names, data)
 
     def tell(self, position: int, *, wakes: bool = False) -> Operation:
         """Tell a member of this cluster the tag of this call."""

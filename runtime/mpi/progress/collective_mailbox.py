@@ -46,6 +46,8 @@ class CollectiveBox(Mailbox):
         """The first sender of an unexpected message, its tag, and the tag that is expected."""
         self.listen: Callable[[], None] | None = None
         """Takes note of what `has_news` tells of."""
+        self.is_broken = self._is_shut = False
+        """Whether calls were mismatched, so that messages are left which nobody will receive."""
         self.recovery: LossHandler | None = None
         self._of_recovery: list[
             tuple[int, int, bytes]
@@ -82,7 +84,7 @@ class CollectiveBox(Mailbox):
 
     def arrive(self, rank: int, tag: int, incoming: Incoming) -> bool:
         """Match a message of another process, or keep it; return whether it was matched."""
-        if tag in self._failed:
+        if tag in self._failed or (self._is_shut and tag >= 0):
             incoming.take()
             return True
         if tag <= REVOKED:
@@ -128,6 +130,13 @@ class CollectiveBox(Mailbox):
         kept = [*super().drain(), *(one for one in self._brief.values() if not one.is_matched)]
         self._brief.clear()
         return kept
+
+    def shut(self) -> None:
+        """Drop what nobody will receive: else two that part wait for each other to take it."""
+        if self.is_broken:
+            self._is_shut = True
+            for incoming in self.drain():
+                incoming.take()
 
     # --- brief collectives ------------------------------------------------------------------------
 

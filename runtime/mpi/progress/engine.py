@@ -91,6 +91,9 @@ class Engine(Driver):
         with self.lock:
             connections, self.connections = self.connections, None
             if connections is not None:
+                for box in self._boxes.values():
+                    if isinstance(box, CollectiveBox):
+                        box.shut()
                 connections.close()
                 self.unsent = connections.unsent()
 

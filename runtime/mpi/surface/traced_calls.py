@@ -66,6 +66,9 @@ _ROOTS = {
 }  # fmt: skip
 """Where the root stands among the arguments."""
 
+_MISSING = object()
+"""Stands for an argument that was not given."""
+
 _MOST = (1 << 31) - 1
 _clock = time.monotonic
 _ANY_SOURCE, _ANY_TAG = MPI.ANY_SOURCE, MPI.ANY_TAG
@@ -200,17 +203,20 @@ def _send(call: Call, number: int, name: str) -> Call:
     begins, what = name in NONBLOCKING, "buf" if name[0].isupper() else "obj"
 
     def observed_call(
-        self: Any, buf: Any = None, dest: Any = None, tag: int = 0, **options: Any
+        self: Any, buf: Any = _MISSING, dest: Any = _MISSING, tag: int = 0, **options: Any
     ) -> Any:
-        if options:  # objects are sent by another name; mpi4py refuses what is left
-            buf = options.pop(what, buf)
+        if buf is _MISSING and what in options:
+            buf = options.pop(what)
+        if options or buf is _MISSING or dest is _MISSING:  # mpi4py says what is wrong
+            given = {what: buf, "dest": dest, "tag": tag} | options
+            return call(self, **{name: one for name, one in given.items() if one is not _MISSING})
         if _inside.call:
-            return call(self, buf, dest, tag, **options)
+            return call(self, buf, dest, tag)
         if (comm := known.get(id(self))) is None:
             comm = remember(self)
         _inside.call, begun = True, _clock()
         try:
-            result = call(self, buf, dest, tag, **options)
+            result = call(self, buf, dest, tag)
             return _noted(result) if begins else result
         finally:
             _inside.call = False

@@ -121,14 +121,14 @@ class RankEnds:
         except GridError as fault:
             self.cannot_start(entry, str(fault))
             return
-        limit = self._configuration.start_limit
+        limit = self._configuration.ranks_limit
         self._reactor.later(limit, partial(self._check_start, entry, incarnation))
 
     def _check_start(self, entry: RankEntry, incarnation: int) -> None:
         is_present = entry.incarnation == incarnation
         if is_present and not entry.is_ready and not self._is_known(entry):
             self._job.give_up(entry.number, incarnation)
-            limit = self._configuration.start_limit
+            limit = self._configuration.ranks_limit
             why = f"it was not ready within {limit:g} s{self._where(entry)}"
             self.cannot_start(entry, why)
 

@@ -147,7 +147,7 @@ class RanksRun:
                 relay=self._relay,
                 names=configuration.names,
                 stays=self._ranks.goes_on,
-                patience=configuration.start_limit,
+                patience=configuration.ranks_limit,
             )
             self._routes.gate = self._gate
             self.ends.open(self._gate)

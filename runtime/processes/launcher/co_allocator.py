@@ -123,6 +123,8 @@ class CoAllocator:
             self._waiting[name] = waiting
             self._do(self._planner.ask(name, time.monotonic()))
             while name not in self._chosen:
+                if self._planner.has_begun:
+                    waiting.be_late()
                 if waiting.failure is not None:
                     raise waiting.failure
                 if name in self._given_up:
@@ -130,8 +132,6 @@ class CoAllocator:
                     raise LauncherClosed(
                         "the run ended while the job was queued", place=waiting.cluster.path
                     )
-                if self._planner.has_begun:
-                    waiting.be_late()
                 self._do(self._planner.wake(time.monotonic()))
                 due = self._planner.wakes_at
                 self._changed.wait(None if due is None else max(0.0, due - time.monotonic()))
@@ -271,7 +271,7 @@ class CoAllocator:
 
     def _report_held(self, request: QueueRequest, job: BatchJob) -> None:
         missing = self._planner.missing()
-        if missing and request.cluster not in missing:
+        if missing and request.cluster not in missing and not self._planner.has_begun:
             waiting = self._waiting[request.cluster]
             assert waiting.cluster.batch is not None
             idle = waiting.cluster.batch.longest_idle

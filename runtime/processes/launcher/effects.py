@@ -38,6 +38,7 @@ from runtime.lifecycle.events import (
     Go,
     Kill,
     LeaveOut,
+    LetGo,
     Show,
     Signal,
     Start,
@@ -265,15 +266,16 @@ class Executor:
                 self._go()
             case Stop():
                 self._stop()
-            case LeaveOut() | Fill() | Announce() | CondemnRank() | TellUnreachable() | Signal():
+            case LeaveOut() | Fill() | LetGo():
+                self._do_to_late(effect)
+            case Announce() | CondemnRank() | TellUnreachable() | Signal():
                 self._do_to_ranks(effect)
             case Condemn(cluster, why):
                 self._verdicts.condemn(self._places[cluster], why)
-            case Explain(is_brief):
-                if is_brief:
-                    self.waits.glance(self._explained, lambda: not self._stopping)
-                else:
-                    self.waits.explain_end(self._explained)
+            case Explain(is_brief=True):
+                self.waits.glance(self._explained, lambda: not self._stopping)
+            case Explain():
+                self.waits.explain_end(self._explained)
             case GiveUp():
                 self._stage_out.give_up()
             case Kill():
@@ -281,15 +283,18 @@ class Executor:
                     place.was_lost = True
                     place.kill()
 
-    def _do_to_ranks(
-        self, effect: LeaveOut | Fill | Announce | CondemnRank | TellUnreachable | Signal
-    ) -> None:
+    def _do_to_late(self, effect: LeaveOut | Fill | LetGo) -> None:
         match effect:
             case LeaveOut(cluster):
                 self._late.leave_out(cluster)
                 self._shake_hands()
             case Fill(cluster):
                 self._ranks.fill(cluster)
+            case LetGo(cluster):
+                self._let_go(self._places[cluster])
+
+    def _do_to_ranks(self, effect: Announce | CondemnRank | TellUnreachable | Signal) -> None:
+        match effect:
             case Announce(death, is_new):
                 self._ranks.announce(death, is_new=is_new)
             case CondemnRank(rank, why):
@@ -426,8 +431,20 @@ class Executor:
         self._ranks.place_lost(place.identifier)
         if self._stopping:
             self._openings.closed(place)
-        else:
+        elif not place.was_lost:  # else it is known already
             self._openings.lost(place, words, fault)
+
+    def _let_go(self, place: ClusterPlace) -> None:
+        """Give the nodes back of a cluster that will not come, once its work folder is removed."""
+
+        def close() -> None:
+            with suppress(LaunchError):
+                self._stage_out.remove_work(place)
+            self._close(place)
+
+        place.was_lost = True
+        self._stage_out.leave_out(place.identifier)
+        self._tasks.do(f"closing {place.cluster.path}", close)
 
     def _help(self, step: Step) -> None:
         launcher = self._places[step.by.partition(":")[2]].launcher if step.by else self._local

@@ -61,7 +61,7 @@ class LateClusters:
         self._router.lead(self._allocator.deployment)
         for name in sorted(self.missing):
             place, site = self._places[name], name.partition(":")[0]
-            if not (place.is_up and self._router.host_of(site).is_up):
+            if place.was_lost or not (place.is_up and self._router.host_of(site).is_up):
                 continue
             self.missing.remove(name)
             self._stage_out.join(name)

@@ -122,7 +122,8 @@ class Openings:
 
     def _cannot_open(self, places: list[ClusterPlace], fault: GridError) -> None:
         fault.place = fault.place or ", ".join(place.cluster.path for place in places)
-        self.post(StepFailed(f"front-end:{places[0].identifier}", str(fault)))
         for place in places:
             place.was_lost = True
+        self.post(StepFailed(f"front-end:{places[0].identifier}", str(fault)))
+        for place in places:
             self.post(PlaceClosed(place.identifier))

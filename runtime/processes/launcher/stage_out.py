@@ -57,6 +57,12 @@ class StageOut:
         """Begin with a cluster that has come late."""
         self._begin([one for one in self._steps if one.name.partition(":")[2] == cluster])
 
+    def leave_out(self, cluster: str) -> None:
+        """Bring nothing home of a cluster that will not come."""
+        for step in self._steps:
+            if step.name.partition(":")[2] == cluster and step.name in self._fetchers:
+                self._fetchers.pop(step.name).end()
+
     def _begin(self, steps: Sequence[Step]) -> None:
         if not steps:
             return
@@ -126,7 +132,7 @@ class StageOut:
     def _settle(self, step: Step, *, is_wanted: bool) -> None:
         fetcher = self._fetchers.get(step.name)
         if fetcher is None:
-            self._discard(self._places[step.name.partition(":")[2]])
+            self.remove_work(self._places[step.name.partition(":")[2]])
             self._post(StepUp(step.name))
             return
         settle = fetcher.finish if is_wanted else fetcher.discard
@@ -141,7 +147,7 @@ class StageOut:
 
         self._tasks.do(step.name, finish, failed)
 
-    def _discard(self, place: ClusterPlace) -> None:
+    def remove_work(self, place: ClusterPlace) -> None:
         """Remove a work folder in which no rank has ever run."""
         if place.work:
             place.launcher.remove_folder(place.work)

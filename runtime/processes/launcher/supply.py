@@ -98,7 +98,8 @@ def supply(
     job, at_once = None, False
     if cluster.ranks:
         ranks = plan.step(f"ranks:{cluster.identifier}")
-        at_once = ranks.depends_on == (step.name,) and not idle
+        # what has to be up before is, once the ranks of a late cluster are started one by one
+        at_once = (is_late or ranks.depends_on == (step.name,)) and not idle
         assert ranks.job is not None
         job = _job_there(ranks.job, run_directory, python, library, search)
         job = replace(job, is_late=is_late)
@@ -128,7 +129,7 @@ def supply(
         known_as=cluster.front_end.address,
         passage=passage,
         watch=watch_of(plan),
-        start_limit=plan.start_limit,
+        ranks_limit=plan.ranks_limit,
         wan=cluster.wan,
         names=plan.deployment.rank_names(),
         tunnels=_tunnels(plan, cluster),

@@ -36,6 +36,12 @@ if is_first:
 world = world.Dup()
 print(f"{world.rank} of {world.size}: {world.allreduce(world.rank)}", flush=True)
 """
+SEQUENCE = """
+<process id="first" program="true" ready="finished"/>
+<dependent-sequence>
+<process-reference refid="first"/><process-reference refid="application"/>
+</dependent-sequence>
+"""
 PAGE = Path(ROOT) / "docs" / "batch.md"
 
 
@@ -71,15 +77,18 @@ def test_the_ranks_of_a_full_queue_come_later_and_take_the_places_that_were_kept
     assert run.returncode == 0, errors
     assert sorted(out.splitlines()) == [f"{rank} of 5: 10" for rank in range(5)]
     assert "running: 3 of 5 ranks in 3 clusters" in errors
+    assert "has its nodes and waits for" not in errors
     wait_until(lambda: slurm.is_given_back() and far.is_given_back())
 
 
-def test_the_cluster_that_would_lead_comes_last_over_a_tunnel(
+def test_the_cluster_that_would_lead_comes_last_over_a_tunnel_and_after_a_process(
     slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
 ) -> None:
     far, server = far_slurm
     other = slurm.hold_all()
-    run = slurm.start(late(slurm, far, server, BEGIN + GROW, has_third=False))
+    path = late(slurm, far, server, BEGIN + GROW, has_third=False)
+    path.write_text(path.read_text().replace("<grid>", f"{SEQUENCE}<grid>"))
+    run = slurm.start(path)
     assert first_lines(run, 2) == [f"{rank} begins with 2 of 4" for rank in (2, 3)]
     slurm.run("scancel", other)
     out, errors = run.communicate(timeout=2 * PATIENCE)
@@ -129,3 +138,22 @@ def test_queues_are_empty_once_the_launcher_was_killed_while_a_cluster_was_late(
     wait_until(lambda: slurm.is_given_back() and len(far.queue()) == 1)
     far.run("scancel", other)
     wait_until(far.is_given_back)
+
+
+def test_a_late_cluster_that_cannot_be_opened_gives_its_nodes_back_while_the_run_goes_on(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    other, go_on = far.hold_all(), slurm.work / "go-on"
+    path = late(slurm, far, server, BEGIN + WAIT.format(file=go_on), has_third=False)
+    path.write_text(path.read_text().replace(f"{far.home}/runs", "/proc/none"))
+    run = slurm.start(path)
+    assert first_lines(run, 2) == [f"{rank} begins with 2 of 4" for rank in (0, 1)]
+    far.run("scancel", other)
+    wait_until(lambda: not (far.queue() or far.leases()))
+    assert run.poll() is None, run.communicate()
+    go_on.touch()
+    _, errors = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 0, errors
+    assert "nice/var: lost" in errors
+    wait_until(lambda: slurm.is_given_back() and far.is_given_back())

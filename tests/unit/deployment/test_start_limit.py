@@ -28,6 +28,10 @@ def test_each_copy_of_a_megabyte_gives_a_second_more() -> None:
     assert plan(COPIES, FILES).start_limit == 330
 
 
+def test_ranks_do_not_wait_for_copies() -> None:
+    assert plan(COPIES, FILES).ranks_limit == 30
+
+
 def test_four_ranks_that_share_a_host_give_a_second_more() -> None:
     def machine(cluster: str, count: int) -> str:
         clusters = "".join(cluster.replace("?", str(number)) for number in range(count))

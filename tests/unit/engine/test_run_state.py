@@ -29,6 +29,7 @@ from runtime.lifecycle.events import (
     Go,
     Kill,
     LeaveOut,
+    LetGo,
     Show,
     Signal,
     Start,
@@ -107,8 +108,9 @@ def death(
 
 
 def write(effect: Effect) -> str:
-    if isinstance(effect, LeaveOut | Fill):
-        return f"{'fill' if isinstance(effect, Fill) else 'leave out'} {effect.cluster}"
+    if isinstance(effect, LeaveOut | Fill | LetGo):
+        words = {LeaveOut: "leave out", Fill: "fill", LetGo: "let go of"}
+        return f"{words[type(effect)]} {effect.cluster}"
     match effect:
         case Show(path, state, detail):
             return f"{path} is {state} {detail}".rstrip()

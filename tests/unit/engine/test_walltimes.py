@@ -22,3 +22,11 @@ def test_a_short_walltime_keeps_a_quarter_for_the_end() -> None:
     times = Walltimes()
     times.grant("0:0", Walltime(60), now=0)
     assert (times.due, times.over(44.9), times.over(45)) == (45, None, "0:0")
+
+
+def test_the_job_of_a_cluster_that_is_forgotten_ends_when_it_does() -> None:
+    times = Walltimes()
+    times.grant("0:0", Walltime(100, signal="USR1"), now=0)
+    times.forget("0:0")
+    times.forget("1:0")
+    assert (times.due, times.take_signals(100), times.over(100)) == (None, [], None)
