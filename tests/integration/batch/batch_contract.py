@@ -170,7 +170,8 @@ class LostNodeContract(BatchSystemContract):
         run = site.start(site.descriptor(HOLDS, TWO))
         job = begun(site, run)
         with site.lost(job.nodes[1]):
-            code, _, errors = end_of(run)
+            # its results are asked for again and again for half a minute before that
+            code, _, errors = end_of(run, 150)
             fault = f"gcm-deploy: lyon/rhone: the front-end has ended; job {job.number} is "
             assert (code, fault in errors) == (204, True), errors
         wait_until(site.is_given_back)
