@@ -30,6 +30,7 @@ from runtime.lifecycle.events import (
     Kill,
     LeaveOut,
     LetGo,
+    LimitTime,
     Show,
     Signal,
     Start,
@@ -130,6 +131,8 @@ def write(effect: Effect) -> str:
             return f"tell {by} that {rank} is lost to it: {why}"
         case Signal(cluster, signal):
             return f"send {cluster} {signal}"
+        case LimitTime(ends, saves):
+            return f"limit the time to {ends:g} s, save in {saves:g} s"
         case Explain(is_brief=True):
             return "explain briefly"
         case Go() | Stop() | Kill() | Explain() | GiveUp():
