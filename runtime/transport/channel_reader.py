@@ -16,7 +16,7 @@ from typing import Protocol
 
 from runtime.transport.errors import FrameError
 from runtime.transport.frames import Frame, FrameReader
-from runtime.transport.messages import RESULT
+from runtime.transport.messages import FAILURE, RESULT
 from runtime.transport.outbox import Outbox
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream
@@ -194,7 +194,8 @@ class ChannelReader:
             self._reactor.soon(partial(self._listener.give_up, str(error)))
             return False
         for frame in frames:
-            if frame.number == number and frame.kind >= RESULT and not self._deferred:
+            is_outcome = RESULT <= frame.kind <= FAILURE
+            if frame.number == number and is_outcome and not self._deferred:
                 self._listener.handle_frame(frame)
             else:
                 self._deferred.append(frame)
