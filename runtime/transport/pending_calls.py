@@ -94,8 +94,9 @@ class BlockingCall:
     def awaited(self, reader: ChannelReader) -> Frame | ChannelClosed:
         """Return the outcome, which this thread reads if it can, and else another one brings."""
         reader.read_for(self.number, self.done, None)
-        if self.outcome is not None:
-            return self.outcome
+        return self.outcome or self._brought()
+
+    def _brought(self) -> Frame | ChannelClosed:
         gate = threading.Lock()
         gate.acquire()
         self._gate = gate
