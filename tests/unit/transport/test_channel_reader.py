@@ -35,6 +35,13 @@ class Reading:
         self.changed = threading.Event()
         stream.attach(reactor, self.reader.readable, lambda: None)
 
+    def send_unseen(self, *frames: tuple[int, int]) -> None:
+        """Send something of which the reactor takes no notice."""
+        self.is_held = True
+        self.reader.want()
+        self.send(*frames)
+        self.is_held = False
+
     def send(self, *frames: tuple[int, int]) -> None:
         self.far.sendall(b"".join(Frame(*one, [b"data"]).pieces()[0] for one in frames))
 
@@ -82,10 +89,10 @@ def test_what_came_before_is_read_before_what_comes(reading: Reading) -> None:
 def test_a_thread_reads_its_answer_itself_and_leaves_others_in_order(reading: Reading) -> None:
     reading.read_for(4)  # nothing is read of it yet
     reading.reader.begin(b"")
-    reading.send((RESULT, 4))
+    reading.send_unseen((RESULT, 4))
     reading.read_for(4)
     assert reading.frames == [(4, False)]
-    reading.send((NOTE, 5), (RESULT, 6), (NOTE, 7))
+    reading.send_unseen((NOTE, 5), (RESULT, 6), (NOTE, 7))
     reading.read_for(6)
     assert reading.until(4)[1:] == [(5, True), (6, True), (7, True)]
 
@@ -134,10 +141,7 @@ def test_a_reader_that_is_closed_lets_a_waiting_thread_go(reading: Reading) -> N
 
 def test_what_came_before_a_broken_connection_is_read(reading: Reading) -> None:
     reading.reader.begin(b"")
-    reading.is_held = True
-    reading.reader.want()
-    reading.send((NOTE, 1))
-    reading.is_held = False
+    reading.send_unseen((NOTE, 1))
     reading.reactor.soon(lambda: reading.reader.read_last("it broke"))
     assert reading.until(2) == [(1, True)]
     assert reading.why == "it broke"
