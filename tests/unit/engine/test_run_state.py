@@ -116,10 +116,8 @@ def write(effect: Effect) -> str:
     match effect:
         case Show(path, state, detail):
             return f"{path} is {state} {detail}".rstrip()
-        case Start(step):
-            return f"start {step}"
-        case Discard(step):
-            return f"discard {step}"
+        case Start(step) | Discard(step):
+            return f"{type(effect).__name__.lower()} {step}"
         case Finish(code):
             return f"finish {code}"
         case Announce(death):
