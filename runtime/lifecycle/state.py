@@ -42,6 +42,7 @@ from runtime.lifecycle.events import (
     LeaveOut,
     LeftBehind,
     LetGo,
+    LimitTime,
     NodeLost,
     OutputFollows,
     OutputPassedOn,
@@ -217,6 +218,8 @@ class RunState:
         absent = sorted(self.late)
         for cluster in absent:
             yield from self._keep_places(self.clusters[cluster])
+        if self.walltimes.is_limited:
+            yield self._time_limit()
         yield Go()
         if not self.idle:
             for cluster in self.plan.ranks.keys() - absent:
@@ -229,6 +232,9 @@ class RunState:
             self.late.remove(event.cluster)
             yield from self._go_on_without(self.clusters[event.cluster], event.why)
         yield from self._end_if_all_ended()
+
+    def _time_limit(self) -> LimitTime:
+        return LimitTime(*self.walltimes.limit(self._now))
 
     def _keep_places(self, cluster: ClusterLife) -> Iterable[Effect]:
         """Count ranks that come later as lost: others will be started in their places."""
@@ -357,6 +363,8 @@ class RunState:
         yield Show(self._path_of(cluster), "up" if kind == "front-end" else "starting", kind)
         if kind == "ranks":
             self.late.remove(cluster)
+            if self.walltimes.is_limited:
+                yield self._time_limit()
             yield Fill(cluster)
 
     def _not_again(self, event: StepFailed) -> Iterable[Effect]:
@@ -503,7 +511,7 @@ class RunState:
             if over := self.walltimes.over(self._now):
                 left_of_job = self.walltimes.left(over, self._now)
                 what = f"{self.clusters[over].name}: its job has {left_of_job:.0f} s left"
-                cure = "Ask for more walltime, or let the program save its state (signal='USR1')"
+                cure = "Ask for more walltime, or let the program save its state before that"
                 yield from self._fail(f"{what}, so the run was ended. {cure}", WALLTIME_OVER)
                 return
         if self.deadline is None or self._now < self.deadline:
@@ -580,7 +588,8 @@ class RunState:
     def _go_on_without(self, cluster: ClusterLife, why: str) -> Iterable[Effect]:
         """Let the others know that a front-end has gone, which its ranks do not outlive."""
         self.failures.other(cluster.identifier, LOST, why, goes_on=True)
-        self.walltimes.forget(cluster.identifier)
+        if self.walltimes.forget(cluster.identifier):
+            yield self._time_limit()
         for one in cluster.ranks:
             if one.death is None:
                 death = RankDeath.lost(one.rank, "was lost with its front-end")

@@ -155,6 +155,9 @@ class Control(Protocol):
     def signal(self, number: int) -> None:
         """Send the process of a rank a signal, which its program may handle."""
 
+    def limit_time(self, ends: float, saves: float) -> None:
+        """Tell in how many seconds the run ends, and in how many programs save their state."""
+
     def tell_state(self, number: int, with_stacks: bool) -> None:
         """Ask what a rank is doing; `Appeals.waiting` with the number is the answer."""
 
@@ -379,6 +382,9 @@ class Orders(Protocol):
 
     def signal_ranks(self, number: int) -> None:
         """Send all ranks a signal, which their program may handle."""
+
+    def limit_time(self, ends: float, saves: float) -> None:
+        """Let all ranks know how long the run may go on, those too that are started later."""
 
     def stop_ranks(self, grace: float) -> None:
         """Ask the ranks to end, and kill them after so many seconds."""

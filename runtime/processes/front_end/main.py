@@ -267,6 +267,10 @@ class FrontEndProcess:
         if (ranks := self._code.present) is not None:
             ranks.signal(number)
 
+    def limit_time(self, ends: float, saves: float) -> None:
+        """Let all ranks know how long the run may go on."""
+        self._code.limit_time(ends, saves)
+
     def stop_ranks(self, grace: float) -> None:
         """Ask the ranks to end, and kill them after a while."""
         if (ranks := self._code.present) is not None:

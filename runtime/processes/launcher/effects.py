@@ -39,6 +39,7 @@ from runtime.lifecycle.events import (
     Kill,
     LeaveOut,
     LetGo,
+    LimitTime,
     Show,
     Signal,
     Start,
@@ -268,7 +269,7 @@ class Executor:
                 self._stop()
             case LeaveOut() | Fill() | LetGo():
                 self._do_to_late(effect)
-            case Announce() | CondemnRank() | TellUnreachable() | Signal():
+            case Announce() | CondemnRank() | TellUnreachable() | Signal() | LimitTime():
                 self._do_to_ranks(effect)
             case Condemn(cluster, why):
                 self._verdicts.condemn(self._places[cluster], why)
@@ -293,7 +294,9 @@ class Executor:
             case LetGo(cluster):
                 self._let_go(self._places[cluster])
 
-    def _do_to_ranks(self, effect: Announce | CondemnRank | TellUnreachable | Signal) -> None:
+    def _do_to_ranks(
+        self, effect: Announce | CondemnRank | TellUnreachable | Signal | LimitTime
+    ) -> None:
         match effect:
             case Announce(death, is_new):
                 self._ranks.announce(death, is_new=is_new)
@@ -303,6 +306,9 @@ class Executor:
                 self._ranks.lose_to(by, rank, why)
             case Signal(cluster, name):
                 self._places[cluster].orders.signal_ranks(int(signal.Signals[f"SIG{name}"]))
+            case LimitTime(ends, saves):
+                for place in self._places.values():
+                    place.orders.limit_time(ends, saves)
 
     def publish_figures(self, state: RunState) -> None:
         """Tell what was carried and what came home; log what nobody has received."""
