@@ -246,7 +246,8 @@ class ProgressTree:
         """Return what the whole machine is doing."""
         ranks = self.rank_states()
         states = {part.state for part in (*self.clusters, *self.others.values())} | set(ranks)
-        if states & BAD:
+        is_survived = self.goes_on and (ranks[RUNNING] or ranks[WAITING])
+        if states & BAD and not is_survived:
             return "ending after a failure"
         if ranks[STUCK]:
             return f"{self._ranks(STUCK)} of {self._ranks()} ranks can never go on"

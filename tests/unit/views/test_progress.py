@@ -173,6 +173,16 @@ def test_a_failed_rank_marks_its_cluster_and_the_whole(plan: Plan) -> None:
     assert other == "│  └─ 0:1 cluster1  planned              ··"
 
 
+def test_a_run_that_goes_on_without_a_cluster_does_not_look_as_if_it_ended(plan: Plan) -> None:
+    tree = tree_of(plan())
+    tree.goes_on = True
+    tree.take(change("0:0:0", "running"))
+    tree.take(change("0:1", "lost", "job 5 is CANCELLED"))
+    assert tree.phase() == "running"
+    tree.take(change("0:0:0", "failed", "exit code 3"))
+    assert tree.phase() == "ending after a failure"
+
+
 def test_a_rank_that_can_never_go_on_does_not_look_as_if_it_ran(plan: Plan) -> None:
     tree = tree_of(plan())
     ranks = [f"0:0:{number}" for number in range(2)]
