@@ -230,7 +230,7 @@ class RunState:
                     yield Show(path, "running")
         for event in self._lost_early:
             self.late.remove(event.cluster)
-            yield from self._go_on_without(self.clusters[event.cluster], event.why)
+            yield from self._go_on_without(self.clusters[event.cluster], event.why, _NEVER_THERE)
         yield from self._end_if_all_ended()
 
     def _time_limit(self) -> LimitTime:
@@ -247,6 +247,8 @@ class RunState:
     def _place_queued(self, event: PlaceQueued) -> Iterable[Effect]:
         """Wait for as long as the queue takes: the user has asked for these nodes."""
         cluster = self.clusters[event.cluster]
+        if cluster.place is PlaceStage.LOST:  # it was given up when this was already under way
+            return
         cluster.advance_place(PlaceEvent.QUEUED, event.words)
         if event.cluster not in self.late:
             self.deadline = None
@@ -271,6 +273,8 @@ class RunState:
 
     def _place_granted(self, event: PlaceGranted) -> Iterable[Effect]:
         cluster = self.clusters[event.cluster]
+        if cluster.place is PlaceStage.LOST:
+            return
         cluster.advance_place(PlaceEvent.GRANTED)
         self.queued.pop(event.cluster, None)
         if event.walltime is not None:
@@ -371,8 +375,8 @@ class RunState:
         """A code could not be started, whose starter is told why; or a late cluster cannot come."""
         if (cluster := event.step.partition(":")[2]) in self.late:
             yield from self._place_lost(PlaceLost(cluster, event.why))
-            return
-        yield Show(self.plan.paths[event.step], "failed", event.step.partition(":")[0])
+        elif cluster not in self.clusters or self.clusters[cluster].place is not PlaceStage.LOST:
+            yield Show(self.plan.paths[event.step], "failed", event.step.partition(":")[0])
 
     def _rank_died(self, death: RankDeath) -> Iterable[Effect]:
         goes_on = self.clusters[death.rank.cluster].goes_on
@@ -570,7 +574,7 @@ class RunState:
         cluster.advance_place(PlaceEvent.LOST, event.why)
         cluster.advance_job(JobEvent.ENDED, "it was lost with its front-end")
         self.queued.pop(event.cluster, None)
-        why = event.why.splitlines()[0] if is_late else ""
+        why = event.why.splitlines()[0].removeprefix(f"{cluster.name}: ") if is_late else ""
         yield Show(self._path_of(event.cluster), "lost", why)
         if is_late:
             cluster.advance_results(ResultsEvent.CALLED)
@@ -581,18 +585,19 @@ class RunState:
             return
         self.late.discard(event.cluster)
         if self.state is RunPhase.RUNNING and cluster.goes_on:
-            yield from self._go_on_without(cluster, event.why)
+            how = _NEVER_THERE if is_late else "was lost with its front-end"
+            yield from self._go_on_without(cluster, event.why, how)
         else:
             yield from self._lost(event.cluster, event.why)
 
-    def _go_on_without(self, cluster: ClusterLife, why: str) -> Iterable[Effect]:
-        """Let the others know that a front-end has gone, which its ranks do not outlive."""
+    def _go_on_without(self, cluster: ClusterLife, why: str, how: str) -> Iterable[Effect]:
+        """Let the others know that a front-end has gone, and how with it all of its ranks."""
         self.failures.other(cluster.identifier, LOST, why, goes_on=True)
         if self.walltimes.forget(cluster.identifier):
             yield self._time_limit()
         for one in cluster.ranks:
             if one.death is None:
-                death = RankDeath.lost(one.rank, "was lost with its front-end")
+                death = RankDeath.lost(one.rank, how)
                 one.die(death, is_kept=True)
                 yield self._announce(death)
                 self._check_replicas(one.rank)
@@ -759,6 +764,8 @@ class RunState:
 
     def _place_closed(self, event: PlaceClosed | PlaceLost) -> Iterable[Effect]:
         cluster = self.clusters[event.cluster]
+        if cluster.place is PlaceStage.LOST:
+            return
         is_lost = isinstance(event, PlaceLost)
         cluster.advance_place(PlaceEvent.LOST if is_lost else PlaceEvent.CLOSED)
         why = ""
@@ -796,6 +803,7 @@ class RunState:
 
 
 _QUEUED = PlaceStage.QUEUED
+_NEVER_THERE = "will never come, its cluster was given up"
 _Action = Callable[..., Iterable[Effect]]
 _S, _R = RunPhase, RunState
 _BEFORE = (_S.STARTING, _S.HANDSHAKING)

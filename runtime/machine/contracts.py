@@ -352,7 +352,10 @@ class Orders(Protocol):
     # -- who is waited for, and what has changed
 
     def expect(self, part: str, members: list[str]) -> None:
-        """Let a cluster, a site or the grid wait for these members."""
+        """Let a cluster, a site or the grid wait for these members, beside those it waits for."""
+
+    def forget(self, part: str, member: str) -> None:
+        """Let a site or the grid wait no more for a member, which is lost."""
 
     def moved(self, reports: list[Facts]) -> None:
         """Tell where ranks are that were started since, or again.
@@ -401,8 +404,11 @@ class Orders(Protocol):
     def start_node(self, name: str) -> None:
         """Start the process for the components of a node."""
 
-    def watch(self, elapsed: float) -> None:
-        """Watch the other front-ends and the launcher, which began so many seconds ago."""
+    def watch(self, elapsed: float, incarnation: int) -> None:
+        """Watch the other front-ends and the launcher, which began so many seconds ago.
+
+        For them this front-end was gone until now where its `incarnation` is above 0.
+        """
 
     def lead(self, path: str, home: str) -> None:
         """Let everything under a path be found in the node process at `home`."""

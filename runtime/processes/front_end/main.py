@@ -282,10 +282,10 @@ class FrontEndProcess:
         if (ranks := self._code.present) is not None:
             ranks.kill()
 
-    def watch(self, elapsed: float) -> None:
+    def watch(self, elapsed: float, incarnation: int) -> None:
         """Watch the other front-ends and the launcher, which began so many seconds ago."""
         if self._heartbeats is not None:
-            self._heartbeats.begin(elapsed)
+            self._heartbeats.begin(elapsed, incarnation)
         watch = self._configuration.watch
         if watch is not None and self._frozen is None and self._code.present is not None:
             from runtime.processes.front_end.frozen_ranks import FrozenRanks
@@ -349,6 +349,10 @@ class FrontEndProcess:
     def expect(self, part: str, members: list[str]) -> None:
         """Let a component of this process wait for its members."""
         self._components.expect(part, members)
+
+    def forget(self, part: str, member: str) -> None:
+        """Let a component of this process wait no more for a member."""
+        self._components.forget(part, member)
 
     def moved(self, reports: list[Facts]) -> None:
         """Take note of where ranks are that were started since, or again."""
