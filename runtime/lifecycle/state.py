@@ -25,6 +25,7 @@ from runtime.lifecycle.cluster_life import (
 from runtime.lifecycle.events import (
     Aborted,
     Announce,
+    AskAgain,
     AssemblyEnded,
     Begin,
     Effect,
@@ -136,6 +137,8 @@ class RunState:
     _lost_early: list[PlaceLost] = field(default_factory=list)
     """What became of late ones before the run began; the others are told once they run."""
     walltimes: Walltimes = field(default_factory=Walltimes)
+    _lost_jobs: dict[str, list[str]] = field(default_factory=dict)
+    """What became of the jobs of a cluster that has asked for others."""
     _progress: RunProgress = field(init=False)
     _needed: NeededResults = field(init=False)
     _assembly_runs: bool = False
@@ -219,7 +222,7 @@ class RunState:
         for cluster in absent:
             yield from self._keep_places(self.clusters[cluster])
         if self.walltimes.is_limited:
-            yield self._time_limit()
+            yield from self._limit_time()
         yield Go()
         if not self.idle:
             for cluster in self.plan.ranks.keys() - absent:
@@ -233,8 +236,9 @@ class RunState:
             yield from self._go_on_without(self.clusters[event.cluster], event.why, _NEVER_THERE)
         yield from self._end_if_all_ended()
 
-    def _time_limit(self) -> LimitTime:
-        return LimitTime(*self.walltimes.limit(self._now))
+    def _limit_time(self) -> Iterable[Effect]:
+        for cluster in self.plan.ranks:
+            yield LimitTime(cluster, *self.walltimes.limit(cluster, self._now))
 
     def _keep_places(self, cluster: ClusterLife) -> Iterable[Effect]:
         """Count ranks that come later as lost: others will be started in their places."""
@@ -278,7 +282,8 @@ class RunState:
         cluster.advance_place(PlaceEvent.GRANTED)
         self.queued.pop(event.cluster, None)
         if event.walltime is not None:
-            self.walltimes.grant(event.cluster, event.walltime, self._now)
+            may_ask = self._may_ask(event.cluster)
+            self.walltimes.grant(event.cluster, event.walltime, self._now, is_outlived=may_ask)
         if event.cluster not in self.late:
             self._await_start()
         left = self.walltimes.left(event.cluster, self._now)
@@ -368,13 +373,13 @@ class RunState:
         if kind == "ranks":
             self.late.remove(cluster)
             if self.walltimes.is_limited:
-                yield self._time_limit()
+                yield from self._limit_time()
             yield Fill(cluster)
 
     def _not_again(self, event: StepFailed) -> Iterable[Effect]:
         """A code could not be started, whose starter is told why; or a late cluster cannot come."""
         if (cluster := event.step.partition(":")[2]) in self.late:
-            yield from self._place_lost(PlaceLost(cluster, event.why))
+            yield from self._place_lost(PlaceLost(cluster, event.why), is_final=event.is_final)
         elif cluster not in self.clusters or self.clusters[cluster].place is not PlaceStage.LOST:
             yield Show(self.plan.paths[event.step], "failed", event.step.partition(":")[0])
 
@@ -513,10 +518,7 @@ class RunState:
             for cluster, signal in self.walltimes.take_signals(self._now):
                 yield Signal(cluster, signal)
             if over := self.walltimes.over(self._now):
-                left_of_job = self.walltimes.left(over, self._now)
-                what = f"{self.clusters[over].name}: its job has {left_of_job:.0f} s left"
-                cure = "Ask for more walltime, or let the program save its state before that"
-                yield from self._fail(f"{what}, so the run was ended. {cure}", WALLTIME_OVER)
+                yield from self._walltime_over(over)
                 return
         if self.deadline is None or self._now < self.deadline:
             return
@@ -526,6 +528,17 @@ class RunState:
             left = self._left() or THE_ASSEMBLY
             self.failures.stopped = f"{left} did not end within {self.timeouts.settle:g} s"
             yield from self._stop(self.failures.stopped)
+
+    def _walltime_over(self, cluster: str) -> Iterable[Effect]:
+        """End the run, or give up a job that is about to end, and ask for another one."""
+        left = self.walltimes.left(cluster, self._now)
+        what = f"{self.clusters[cluster].name}: its job has {left:.0f} s left"
+        if self._may_ask(cluster):
+            yield from self._place_lost(PlaceLost(cluster, what))
+            return
+        cure = "Ask for more walltime, or let the program save its state before that"
+        why = f"{what}, so the run was ended. {cure}{self._jobs_before(cluster)}"
+        yield from self._fail(why, WALLTIME_OVER)
 
     def _left(self) -> str:
         """Return whose ranks have not ended, an empty string where none are left."""
@@ -566,15 +579,18 @@ class RunState:
             if self.ranks[rank].death is None:
                 yield Show(self.plan.rank_paths[rank], "stuck")
 
-    def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
+    def _place_lost(self, event: PlaceLost, *, is_final: bool = False) -> Iterable[Effect]:
         cluster = self.clusters[event.cluster]
         if cluster.place is PlaceStage.LOST:  # it was let go of before its front-end has gone
             return
-        is_late = event.cluster in self.late
+        is_late, asks = event.cluster in self.late, self.plan.again.get(event.cluster, 0)
         cluster.advance_place(PlaceEvent.LOST, event.why)
         cluster.advance_job(JobEvent.ENDED, "it was lost with its front-end")
         self.queued.pop(event.cluster, None)
-        why = event.why.splitlines()[0].removeprefix(f"{cluster.name}: ") if is_late else ""
+        why = event.why.splitlines()[0].removeprefix(f"{cluster.name}: ") if is_late or asks else ""
+        if asks and self._may_ask(event.cluster) and not is_final and self._awaits(cluster):
+            yield from self._ask_again(cluster, event.why, why)
+            return
         yield Show(self._path_of(event.cluster), "lost", why)
         if is_late:
             cluster.advance_results(ResultsEvent.CALLED)
@@ -584,17 +600,50 @@ class RunState:
             self._lost_early.append(event)
             return
         self.late.discard(event.cluster)
-        if self.state is RunPhase.RUNNING and cluster.goes_on:
+        is_needed = asks and self._awaits(cluster)
+        if self.state is RunPhase.RUNNING and cluster.goes_on and not is_needed:
             how = _NEVER_THERE if is_late else "was lost with its front-end"
             yield from self._go_on_without(cluster, event.why, how)
         else:
-            yield from self._lost(event.cluster, event.why)
+            yield from self._lost(event.cluster, event.why + self._jobs_before(event.cluster))
+
+    def _awaits(self, cluster: ClusterLife) -> bool:
+        """Tell whether ranks that run need those of a lost cluster, which have not ended well."""
+        runs = self.life.stage is RunStage.RUNNING and any(not one.is_kept for one in self._jobs)
+        return runs and not all(one.has_ended_well for one in cluster.ranks)
+
+    def _may_ask(self, cluster: str) -> bool:
+        """Tell whether a cluster may ask for another job once its own has ended."""
+        return len(self._lost_jobs.get(cluster, ())) < self.plan.again.get(cluster, 0)
+
+    def _ask_again(self, cluster: ClusterLife, why: str, ended: str) -> Iterable[Effect]:
+        """Let a cluster come late whose job has `ended`; its ranks are started in another one."""
+        name = cluster.identifier
+        jobs = self._lost_jobs.setdefault(name, [])
+        jobs.append(ended)
+        asks = f"asks for another job ({len(jobs)} of {self.plan.again[name]})"
+        yield Show(self._path_of(name), "lost", f"{asks}: {ended}")
+        if name not in self.late:
+            yield from self._go_on_without(cluster, why, "was lost with its front-end")
+            self.late.add(name)
+        yield from self._forget_walltime(name)
+        cluster.advance_place(PlaceEvent.OPENED)
+        for one in cluster.ranks:
+            if not one.has_ended_well:
+                yield Show(self.plan.rank_paths[one.rank], "queued")
+        yield self._show_queued(name, asks)
+        yield AskAgain(name)
+
+    def _jobs_before(self, cluster: str) -> str:
+        """Return what became of the jobs instead of which others were asked for, for a message."""
+        jobs = self._lost_jobs.get(cluster, ())
+        head = f'\n    again="{self.plan.again.get(cluster)}", and these jobs were lost before:'
+        return "\n        ".join((head, *jobs)) if jobs else ""
 
     def _go_on_without(self, cluster: ClusterLife, why: str, how: str) -> Iterable[Effect]:
         """Let the others know that a front-end has gone, and how with it all of its ranks."""
         self.failures.other(cluster.identifier, LOST, why, goes_on=True)
-        if self.walltimes.forget(cluster.identifier):
-            yield self._time_limit()
+        yield from self._forget_walltime(cluster.identifier)
         for one in cluster.ranks:
             if one.death is None:
                 death = RankDeath.lost(one.rank, how)
@@ -603,6 +652,10 @@ class RunState:
                 self._check_replicas(one.rank)
         self._lose_results(cluster.identifier)
         yield from self._end_if_all_ended()
+
+    def _forget_walltime(self, cluster: str) -> Iterable[Effect]:
+        if self.walltimes.forget(cluster):
+            yield from self._limit_time()
 
     def _suspected(self, event: Suspected) -> Iterable[Effect]:
         yield from decided(event, self.ranks, self.clusters)
@@ -770,7 +823,8 @@ class RunState:
         cluster.advance_place(PlaceEvent.LOST if is_lost else PlaceEvent.CLOSED)
         why = ""
         if event.cluster in self.late:
-            why = f"its job was cancelled; never there: {self._ranks_of(event.cluster)}"
+            when = "not there again" if event.cluster in self._lost_jobs else "never there"
+            why = f"its job was cancelled; {when}: {self._ranks_of(event.cluster)}"
         yield Show(self._path_of(event.cluster), "ended", why)
         self._lose_output([cluster])
         cluster.advance_job(JobEvent.OUTPUT_TAKEN)
@@ -827,7 +881,7 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], tuple[type, ...], _Action], ...] = (
     ((*_BEFORE, _S.RUNNING), (PlaceLost,), _R._place_lost),
     ((*_BEFORE, _S.RUNNING), (NodeLost,), _R._node_lost),
     ((_S.RUNNING,), (StepUp,), _R._late_step_up),
-    ((_S.RUNNING,), (RankHere, OutputPassedOn, PlaceClosed), _R._nothing),
+    ((_S.RUNNING,), (RankHere, OutputPassedOn, PlaceClosed, PlaceLate), _R._nothing),
     ((_S.RUNNING,), (StepFailed,), _R._not_again),
     ((_S.RUNNING,), (RankReady,), _R._rank_again),
     ((_S.RUNNING,), (RankDeath,), _R._rank_died),

@@ -33,13 +33,21 @@ class Walltimes:
 
     _known: dict[str, tuple[float, Walltime]] = field(default_factory=dict)
     _signalled: set[str] = field(default_factory=set)
+    _outlived: set[str] = field(default_factory=set)
+    """The clusters whose jobs end without the run, since another one is asked for then."""
 
-    def grant(self, cluster: str, walltime: Walltime, now: float) -> None:
-        """Count the time of a cluster from now on."""
+    def grant(
+        self, cluster: str, walltime: Walltime, now: float, *, is_outlived: bool = False
+    ) -> None:
+        """Count the time of a cluster from now on; its job ends the run unless that outlives it."""
         self._known[cluster] = now + walltime.left, walltime
+        if is_outlived:
+            self._outlived.add(cluster)
 
     def forget(self, cluster: str) -> bool:
         """Let the job of a cluster end when it does; return whether there was a limit."""
+        self._signalled.discard(cluster)
+        self._outlived.discard(cluster)
         return self._known.pop(cluster, None) is not None
 
     def left(self, cluster: str, now: float) -> float | None:
@@ -49,16 +57,19 @@ class Walltimes:
 
     @property
     def is_limited(self) -> bool:
-        """Whether a job limits the run."""
+        """Whether a job limits any ranks."""
         return bool(self._known)
 
-    def limit(self, now: float) -> tuple[float, float]:
-        """Return in how many seconds the run ends, and in how many its ranks save their state.
+    def limit(self, cluster: str, now: float) -> tuple[float, float]:
+        """Return in how many seconds the ranks of a cluster end, and in how many they save before.
 
-        Each is that of whichever job comes first; both are infinite without a limit.
+        Each is that of whichever job comes first, of its own one and those with which the run ends;
+        both are infinite without a limit.
         """
-        ends = [self._end_of(one) for one in self._known]
-        saves = [end - walltime.signal_before for end, walltime in self._known.values()]
+        known = self._known
+        jobs = [one for one in known if one == cluster or one not in self._outlived]
+        ends = [self._end_of(one) for one in jobs]
+        saves = [known[one][0] - known[one][1].signal_before for one in jobs]
         return min(ends, default=math.inf) - now, min(saves, default=math.inf) - now
 
     @property
@@ -74,7 +85,7 @@ class Walltimes:
         return [(cluster, self._known[cluster][1].signal) for cluster in due]
 
     def over(self, now: float) -> str | None:
-        """Return a cluster whose job is so near its end that the run has to end; else None."""
+        """Return a cluster whose job is so near its end that its ranks have to end; else None."""
         return next((one for one in self._known if self._end_of(one) <= now), None)
 
     def _end_of(self, cluster: str) -> float:
