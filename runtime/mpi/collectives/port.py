@@ -13,7 +13,7 @@ from mpi4py import MPI
 from runtime.collectives.turns import SendTurns
 from runtime.mpi.collectives.direct import Direct
 from runtime.mpi.collectives.in_pieces import InPieces
-from runtime.mpi.collectives.mismatches import sized, tags_inside
+from runtime.mpi.collectives.mismatches import tags_inside
 from runtime.mpi.collectives.taking_turns import TakingTurns
 from runtime.mpi.progress.landings import Exactly
 from runtime.mpi.progress.operations import NOTIFIED, POLLED, NativeOperation, NativeStep
@@ -35,13 +35,13 @@ class NativePort:
         self,
         members: CommunicatorMembers,
         tag: int,
+        far_tag: int,
         reduction: ElementReduction | None,
         near: Neighbours,
-        size: int | None = None,
     ) -> None:
         self._members, self._engine, self._inner = members, members.engine, members.inner
         self._tag, self._reduction, self._near = tag, reduction, near
-        self.far_tag = sized(tag, size, None if reduction is None else reduction.number)
+        self.far_tag = far_tag
         """The tag of messages to other clusters."""
         self.rank = members.rank
         self._tag_bytes = memoryview(struct.pack("<q", self.far_tag))

@@ -26,7 +26,7 @@ from runtime.collectives.layout import Layout
 from runtime.collectives.operations import ROWS
 from runtime.mpi.collectives.equal_sizes import checked_by_leader, checked_by_members
 from runtime.mpi.collectives.guard import CollectiveGuard, RootGuard
-from runtime.mpi.collectives.mismatches import MismatchDetector, call_of, tag_of
+from runtime.mpi.collectives.mismatches import MismatchDetector, call_of, sized, tag_of
 from runtime.mpi.collectives.port import NativePort
 from runtime.mpi.collectives.rings import Neighbours
 from runtime.mpi.collectives.single_copies import may_read_each_other
@@ -72,11 +72,15 @@ class CollectivePlan(Generic[_T]):
     """Whether members only get what one has, which does not wait for them."""
     found: list[_T] | None = None
     """Where the brief algorithm puts its result; nothing where it turns out to be of no use."""
+    on_objects: int | None = None
+    """The number of its reduction of objects, if all members have to give the same one."""
 
     @property
     def reduced_by(self) -> int | None:
-        """The number of its reduction; None if it reduces nothing."""
-        return None if self.reduction is None else self.reduction.number
+        """The number of its reduction, if all members have to give the same one."""
+        if self.reduction is None:
+            return self.on_objects
+        return None if self.size is None else self.reduction.number
 
 
 _Planner = TypeVar("_Planner", bound=Callable[..., CollectivePlan[Any]])
@@ -289,7 +293,8 @@ class Collecting:
             call = self._small_call(brief, plan, plan.brief, turn)
             return brief.begin(call, turn)
         tag = tag_of(plan.name, turn)
-        port = NativePort(self.everybody, tag, plan.reduction, self.neighbours, plan.size)
+        told = sized(tag, plan.size, plan.reduced_by)
+        port = NativePort(self.everybody, tag, told, plan.reduction, self.neighbours)
         algorithm = self._checked(plan, plan.algorithm(port), turn, port)
         guard = self._guard_of(plan)
         inner = guard.carried_out(algorithm, turn, port)
@@ -315,8 +320,12 @@ class Collecting:
     def _checked(
         self, plan: CollectivePlan[_T], algorithm: Steps[_T], turn: int, port: NativePort
     ) -> Steps[_T]:
-        """Return an algorithm that fails if a member of this cluster gives another size."""
-        if plan.size is None or len(self.layout.mine.members) == 1:
+        """Return an algorithm that fails if a member of this cluster gives another size.
+
+        Of objects another reduction is meant.
+        """
+        size = 0 if plan.on_objects is not None else plan.size
+        if size is None or len(self.layout.mine.members) == 1:
             return algorithm
         part = self.layout.mine
         leader = part.leader(-1 if plan.root is None else plan.root)
@@ -324,7 +333,7 @@ class Collecting:
         if plan.spreads:
             return checked_by_members(algorithm, part, leader, port, compare)
         needs_leader = plan.name in ROWS and plan.name != "Alltoall"
-        at_once = plan.size < SMALL and needs_leader
+        at_once = size < SMALL and needs_leader
         return checked_by_leader(algorithm, part, leader, port, compare, at_once=at_once)
 
     def _next_turn(self, plan: CollectivePlan[_T], *, is_little: bool) -> int:
@@ -395,9 +404,9 @@ class CollectiveCall:
         """Return whether a root is valid."""
         return 0 <= root < self.size or (self.is_inter and root in {MPI.ROOT, MPI.PROC_NULL})
 
-    def common(self, root: int) -> int | None:
-        """Return a root if all members have to give the same one."""
-        return None if self.is_inter else int(root)
+    def common(self, number: int) -> int | None:
+        """Return a number, such as a root, if all members have to give the same one."""
+        return None if self.is_inter else int(number)
 
     def common_size(self, size: int | None) -> int | None:
         """Return the size of each member's data if all have to give as much."""
