@@ -34,7 +34,7 @@ class CheckReports:
 
     def take(self, rank: str, plain: Facts) -> None:
         """Take what a rank reports; raises UnreadableReport."""
-        from runtime.checks.comparison import COLLECTIVE, CallComparison
+        from runtime.checks.comparison import BLOCKING, COLLECTIVE, CallComparison
         from runtime.checks.reports import report_from
 
         if self._compared is None:
@@ -46,7 +46,7 @@ class CheckReports:
             raise UnreadableReport(f"it is no report of calls: {fault!r}") from fault
         for text in [*self._compared.choices.values()][known:]:
             _log.info("%s, another one than without --check", text)
-        self._is_out_of_step |= any(one.kind == COLLECTIVE for one in faults)
+        self._is_out_of_step |= any(one.kind in (COLLECTIVE, BLOCKING) for one in faults)
         self._tell(faults)
 
     def stuck(self, calls: Iterable[tuple[str, str]], *, in_collectives: bool) -> str:
