@@ -191,7 +191,7 @@ def test_clusters_that_are_in_different_calls_are_told(shared: SharedGrid) -> No
         + REST,
     )
     first = len(said) // 2
-    one = f"rank {first} (site0/cluster1 0) | is in allreduce (call 2) while rank 0 ("
+    one = f"rank {first} (site0/cluster1 0) | is in allreduce (SUM) (call 2) while rank 0 ("
     other = f"rank 0 (site0/cluster0 0) | is in Barrier (call 2) while rank {first} ("
     for lines in said.values():
         assert lines[-1] == str(len(said))

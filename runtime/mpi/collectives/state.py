@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property, partial, wraps
+from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from mpi4py import MPI
@@ -294,8 +294,9 @@ class Collecting:
             return brief.begin(call, turn)
         tag = tag_of(plan.name, turn)
         told = sized(tag, plan.size, plan.reduced_by)
-        port = NativePort(self.everybody, tag, told, plan.reduction, self.neighbours)
-        algorithm = self._checked(plan, plan.algorithm(port), turn, port)
+        ends = self.everybody, plan.reduction, self.neighbours, self.mismatches
+        port = NativePort(*ends, turn=turn, tag=tag, call=told)
+        algorithm = self._checked(plan, plan.algorithm(port), port)
         guard = self._guard_of(plan)
         inner = guard.carried_out(algorithm, turn, port)
         steps = guard.steps(inner, turn, plan.name)
@@ -318,23 +319,18 @@ class Collecting:
         return here().is_isolated and not here().has_replicas and not self.members.is_inter
 
     def _checked(
-        self, plan: CollectivePlan[_T], algorithm: Steps[_T], turn: int, port: NativePort
+        self, plan: CollectivePlan[_T], algorithm: Steps[_T], port: NativePort
     ) -> Steps[_T]:
-        """Return an algorithm that fails if a member of this cluster gives another size.
-
-        Of objects another reduction is meant.
-        """
-        size = 0 if plan.on_objects is not None else plan.size
-        if size is None or len(self.layout.mine.members) == 1:
+        """Return an algorithm that fails if a member of this cluster gives another size."""
+        if plan.size is None or len(self.layout.mine.members) == 1:
             return algorithm
         part = self.layout.mine
         leader = part.leader(-1 if plan.root is None else plan.root)
-        compare = partial(self.mismatches.compare, turn, port.far_tag)
         if plan.spreads:
-            return checked_by_members(algorithm, part, leader, port, compare)
+            return checked_by_members(algorithm, part, leader, port)
         needs_leader = plan.name in ROWS and plan.name != "Alltoall"
-        at_once = size < SMALL and needs_leader
-        return checked_by_leader(algorithm, part, leader, port, compare, at_once=at_once)
+        at_once = plan.size < SMALL and needs_leader
+        return checked_by_leader(algorithm, part, leader, port, at_once=at_once)
 
     def _next_turn(self, plan: CollectivePlan[_T], *, is_little: bool) -> int:
         is_little = is_little and plan.name != "Barrier"
