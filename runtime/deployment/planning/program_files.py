@@ -25,6 +25,7 @@ BUILT_IN = (
     ".gnupg/",
     "__pycache__/",
     "*.py[cod]",
+    "*.otf2/",
     ".venv",
     "venv",
     ".tox/",
@@ -71,7 +72,8 @@ class FolderEntry:
 class ProgramFiles:
     """What is copied: files with their sizes, folders, and links with their targets.
 
-    `ignored` is what was left out on purpose, `skipped` what cannot be copied and why.
+    `ignored` is what was left out on purpose, `skipped` what cannot be copied and why; `secrets`
+    are those of it that nobody expects to be copied.
     """
 
     files: tuple[tuple[str, int], ...] = ()
@@ -79,6 +81,12 @@ class ProgramFiles:
     links: tuple[tuple[str, str], ...] = ()
     ignored: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+    @property
+    def unexpected(self) -> tuple[str, ...]:
+        """What is missing in a copy for no reason that its owner knows."""
+        return tuple(one for one in self.skipped if one not in self.secrets)
 
     @property
     def size(self) -> int:
@@ -115,13 +123,14 @@ def choose(
     `secret_in` says which secret a file is, if any.
     """
     files, folders, links = list[tuple[str, int]](), list[str](), list[tuple[str, str]]()
-    ignored, skipped = list[str](), list[str]()
+    ignored, skipped, secrets = list[str](), list[str](), list[str]()
     for entry in entries:
         name = f"{entry.path}/" if entry.kind is EntryKind.FOLDER else entry.path
         if entry.is_kept or is_ignored(name):
             ignored.append(name)
         elif why := _why_not(entry) or _why_secret(entry, secret_in):
             skipped.append(f"{shown(entry.path, LONGEST_CELL)} {why}")
+            secrets += [] if _why_not(entry) else skipped[-1:]
         elif entry.kind is EntryKind.FOLDER:
             folders.append(entry.path)
         elif entry.kind is EntryKind.FILE:
@@ -133,7 +142,10 @@ def choose(
         else:
             path = shown(entry.path, LONGEST_CELL)
             skipped.append(f"{path} is a link to a folder that is not copied")
-    return ProgramFiles(tuple(files), tuple(folders), tuple(links), tuple(ignored), tuple(skipped))
+    return ProgramFiles(
+        tuple(files), tuple(folders), tuple(links),
+        tuple(ignored), tuple(skipped), tuple(secrets),
+    )  # fmt: skip
 
 
 def _why_not(entry: FolderEntry) -> str:
