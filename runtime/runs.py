@@ -374,7 +374,8 @@ def _option(name: str, value: object) -> list[str]:
     known = {one: row for one, row in every.items() if row[1].sets or row[1].dest in _ALSO}
     if name in every and every[name][1].dest in MACHINE:
         raise UsageError(
-            f"a run has no option '{name}'", cure=f"machine= says where it runs: machine={value!r}"
+            f"a run has no option '{name}'",
+            cure=f"Say where it runs with the argument machine, as {value!r}",
         )
     if name not in known:
         hint = did_you_mean(name, known)

@@ -312,6 +312,13 @@ class RunState:
         if not self._progress.are_starting(self._unable):
             yield from self._stop(self.errors[0])
 
+    def _closed_early(self, event: PlaceClosed) -> Iterable[Effect]:
+        """Take note of a front-end that goes because the start has failed, while others start."""
+        if self._unable:
+            self._unable.add(event.cluster)
+            self.clusters[event.cluster].advance_place(PlaceEvent.CLOSED)
+            yield from self._start_what_can()
+
     def _rank_here(self, event: RankHere) -> Iterable[Effect]:
         self.ranks[event.rank].advance(RankEvent.FOUND)
         return ()
@@ -824,7 +831,8 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], tuple[type, ...], _Action], ...] = (
     (_BEFORE, (RankReady,), _R._rank_ready),
     (_BEFORE, (RankDeath, JobEnded), _R._too_early),
     (_BEFORE, (Tick,), _R._late_start),
-    (_BEFORE, (OutputFollows, OutputPassedOn, ParentKilled, PlaceClosed), _R._nothing),
+    (_BEFORE, (OutputFollows, OutputPassedOn, ParentKilled), _R._nothing),
+    (_BEFORE, (PlaceClosed,), _R._closed_early),
     ((*_BEFORE, _S.RUNNING), (PlaceQueued,), _R._place_queued),
     ((*_BEFORE, _S.RUNNING), (PlaceGranted,), _R._place_granted),
     (_BEFORE, (PlaceLate,), _R._place_late),
