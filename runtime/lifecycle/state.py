@@ -759,6 +759,8 @@ class RunState:
 
         A replica is not, once each rank has a result: it was behind, or was started again too late.
         """
+        if self.life.stage is not RunStage.KILLED:
+            death = self.failures.seen_late(death)
         is_wanted = self.failures.has_failed(death.who) or not self.failures.is_explained
         is_wanted &= not self.plan.replicas or bool(self._needed.ranks_without())
         if self._outcome is None and not self.steered:

@@ -407,7 +407,8 @@ _MPI = ElementType(
     "below.",
     (
         Attribute("command-path", COMMAND, "The `mpiexec` to use.", default="mpiexec", blank=False),
-        Attribute("flavour", CHOICE, "Which MPI that is; `auto` asks it at the start.",
+        Attribute("flavour", CHOICE, "Which MPI that is; `auto` asks it at the start. "
+                  "`mpich-wheel` is the package `mpich` of this Python, which is brought along.",
                   default=AUTO, choices=FLAVOURS),
         Attribute("ranks", NUMBER, "How many ranks; by default one for each slot of its nodes.",
                   least=1, most=1_000_000),

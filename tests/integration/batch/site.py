@@ -120,11 +120,11 @@ class Site:
         )  # fmt: skip
         return done.returncode, done.stdout, done.stderr
 
-    def start(self, path: Path, *options: str) -> subprocess.Popen[str]:
+    def start(self, path: Path, *options: str, **settings: str) -> subprocess.Popen[str]:
         """Run `gcm-deploy` on a descriptor."""
         return subprocess.Popen(
             self.as_user([*COMMAND, *options, str(path)]),
-            env=self.environment,
+            env={**self.environment, **settings},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

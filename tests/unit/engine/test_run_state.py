@@ -99,12 +99,13 @@ def death(
     signal: str = "0",
     exception: str = "",
     missed: str = "",
+    after: str = "",
 ) -> RankDeath:
     others = tuple(map(RankName.parse, lost.split(","))) if lost else ()
     observed = Observation(
         Witness(by), int(code), int(signal), why, exception, lost=others, is_loss=bool(missed)
     )
-    return RankDeath(RankName.parse(rank), observed)
+    return RankDeath(RankName.parse(rank), observed, after)
 
 
 def write(effect: Effect) -> str:
