@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from gcm.documents import Diagnostics, Severity
 from runtime.cli.line.options import Options
@@ -37,7 +37,7 @@ def look_at_programs(deployment: Deployment, options: Options) -> Mapping[str, P
             what = f"{fault.what} ({fault.place})"
             diagnostics.report("no-program-folder", what, code.location, hint=fault.cure)
             continue
-        _warn(code, files.skipped if options.verbose else files.unexpected, diagnostics)
+        _warn(code, files, diagnostics)
         is_agreed = options.dry_run or not files.exceeds(code.stage_limit)
         if not is_agreed and not _agrees(code, files, len(clusters)):
             diagnostics.report(
@@ -63,11 +63,11 @@ def surveyed(deployment: Deployment) -> Mapping[str, ProgramFiles]:
     return {name: survey(codes[name], deployment) for name in copies(deployment)}
 
 
-def _warn(code: Application, skipped: Sequence[str], diagnostics: Diagnostics) -> None:
-    if not skipped:
+def _warn(code: Application, files: ProgramFiles, diagnostics: Diagnostics) -> None:
+    if not files.skipped:
         return
-    shown = "; ".join(skipped[:MOST_SHOWN])
-    more = len(skipped) - MOST_SHOWN
+    shown = "; ".join(files.skipped[:MOST_SHOWN])
+    more = len(files.skipped) - MOST_SHOWN
     diagnostics.report(
         "not-copied",
         f"not all of the program folder of application '{code.name}' is copied: {shown}"

@@ -212,7 +212,7 @@ class JobAllocation:
         until = time.monotonic() + LAST_WORDS
         job = self._queue.job(self._number)
         while job.phase is JobPhase.ENDING and time.monotonic() < until:
-            time.sleep(0.5)
+            time.sleep(0.5)  # a queue can only be asked again
             job = self._queue.job(self._number)
         return job
 

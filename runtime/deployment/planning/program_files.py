@@ -72,8 +72,7 @@ class FolderEntry:
 class ProgramFiles:
     """What is copied: files with their sizes, folders, and links with their targets.
 
-    `ignored` is what was left out on purpose, `skipped` what cannot be copied and why; `secrets`
-    are those of it that nobody expects to be copied.
+    `ignored` is what was left out on purpose, `skipped` what cannot be copied and why.
     """
 
     files: tuple[tuple[str, int], ...] = ()
@@ -81,12 +80,6 @@ class ProgramFiles:
     links: tuple[tuple[str, str], ...] = ()
     ignored: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
-    secrets: tuple[str, ...] = ()
-
-    @property
-    def unexpected(self) -> tuple[str, ...]:
-        """What is missing in a copy for no reason that its owner knows."""
-        return tuple(one for one in self.skipped if one not in self.secrets)
 
     @property
     def size(self) -> int:
@@ -123,14 +116,13 @@ def choose(
     `secret_in` says which secret a file is, if any.
     """
     files, folders, links = list[tuple[str, int]](), list[str](), list[tuple[str, str]]()
-    ignored, skipped, secrets = list[str](), list[str](), list[str]()
+    ignored, skipped = list[str](), list[str]()
     for entry in entries:
         name = f"{entry.path}/" if entry.kind is EntryKind.FOLDER else entry.path
         if entry.is_kept or is_ignored(name):
             ignored.append(name)
         elif why := _why_not(entry) or _why_secret(entry, secret_in):
             skipped.append(f"{shown(entry.path, LONGEST_CELL)} {why}")
-            secrets += [] if _why_not(entry) else skipped[-1:]
         elif entry.kind is EntryKind.FOLDER:
             folders.append(entry.path)
         elif entry.kind is EntryKind.FILE:
@@ -142,10 +134,7 @@ def choose(
         else:
             path = shown(entry.path, LONGEST_CELL)
             skipped.append(f"{path} is a link to a folder that is not copied")
-    return ProgramFiles(
-        tuple(files), tuple(folders), tuple(links),
-        tuple(ignored), tuple(skipped), tuple(secrets),
-    )  # fmt: skip
+    return ProgramFiles(tuple(files), tuple(folders), tuple(links), tuple(ignored), tuple(skipped))
 
 
 def _why_not(entry: FolderEntry) -> str:

@@ -131,7 +131,7 @@ class ClusterPlace:
         """Give up the connection, over which nothing comes any more; raises LaunchError."""
         raise FetchFailed("nothing comes any more from the file system of this machine")
 
-    def is_shared(self, folder: str) -> bool:  # noqa: ARG002 - nobody promises that
+    def is_shared(self, folder: str) -> bool:  # noqa: ARG002 - known of login nodes only
         """Tell whether another host that answers now has a folder, too; raises LaunchError."""
         return False
 
