@@ -3,6 +3,8 @@ import { label } from "./machine.js";
 
 // A row for each rank: its states over time, and above them the waits that were seen.
 
+const STATES = ["queued", "starting", "up", "ready", "running", "waiting", "stuck", "failed", "lost"];
+
 export function timeline(run, width) {
   const rows = run.ranks, end = Math.max(run.time, 0.1);
   if (!rows.length) return null;
@@ -31,7 +33,7 @@ export function timeline(run, width) {
     ticks, drawn,
     s("text", { class: "dim", x: (left + width) / 2, y: whole + 34, "text-anchor": "middle" }, "seconds since the start"),
     s("text", { class: "dim", x: 0, y: whole + 18 }, "rank"));
-  return [picture, legend([...shown].map((state) => [state, state]))];
+  return [picture, legend(STATES.filter((state) => shown.has(state)).map((state) => [state, state]))];
 }
 
 function nice(step) {

@@ -28,7 +28,7 @@ export function traffic(run, redraw, width) {
   return [
     h("div", { class: "controls" }, h("label", {}, "show ", h("select", { id: "measure", change: (event) => { measure = event.target.value; redraw(); } },
       shown.map(([name, [text]]) => h("option", { value: name, selected: name === measure }, text))))),
-    used.length <= MOST_DRAWN ? flowing(used, flows, most, show, Math.min(width, 560)) : null,
+    flows.length && used.length <= MOST_DRAWN ? flowing(used, flows, most, show, Math.min(width, 560)) : null,
     h("div", { class: "scroll" }, h("table", { class: "matrix" },
       h("thead", {}, h("tr", {}, h("th", {}, "from \\ to"), used.map((one) => h("th", { scope: "col" }, one.name)))),
       h("tbody", {}, used.map((from) => h("tr", {}, h("th", { scope: "row" }, from.name), used.map((to) => cell(from, to))))))),
@@ -38,19 +38,19 @@ export function traffic(run, redraw, width) {
 
 /** The clusters and what flows between them: the more, the wider. */
 function flowing(nodes, flows, most, show, width) {
-  const height = Math.min(width, nodes.length > 4 ? 360 : 220), place = around(nodes, width, height, width / 5);
+  const height = Math.min(width, [140, 140, 140, 240, 260][nodes.length] ?? 360), place = around(nodes, width, height, width / 5, 38);
   const way = (one) => curve(place.get(one.from.id), place.get(one.to.id));
   return s("svg", { id: "flows", role: "img", width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": `what flows between ${counted(nodes.length, "cluster")}` },
     s("defs", {}, s("marker", { id: "flow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, s("path", { d: "M0 0L8 4L0 8z", class: "tip" }))),
     flows.map((one) => s("path", { class: "flow", d: way(one).path, "stroke-width": 1 + 4 * Math.log1p(one.value) / Math.log1p(most), "marker-end": "url(#flow)" },
       s("title", {}, `${one.from.name} to ${one.to.name}: ${show(one.value)}`))),
-    flows.length > 12 ? null : flows.map((one) => {
+    flows.length > width / 45 ? null : flows.map((one) => {
       const [x, y] = way(one).text;
       return s("text", { class: "dim over", "text-anchor": "middle", x, y: y + 4 }, show(one.value));
     }),
     nodes.map((one) => {
       const [x, y] = place.get(one.id);
-      return s("g", {}, s("circle", { cx: x, cy: y, r: 15, class: "node s-ended" }), s("text", { x, y: y + 30, "text-anchor": "middle" }, one.name));
+      return s("g", {}, s("circle", { cx: x, cy: y, r: 15, class: "node s-ended" }), s("text", { x, y: y < height / 2 - 1 ? y - 22 : y + 30, "text-anchor": "middle" }, one.name));
     }));
 }
 

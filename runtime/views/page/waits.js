@@ -54,11 +54,11 @@ function graph(edges, findings, ranks, all, width) {
   return [picture, legend(entries), left > 0 ? h("p", { class: "dim" }, `${counted(left, "rank")} more not drawn`) : null];
 }
 
-/** Where each node is on an ellipse, so far from the border; the first one is on the left. */
-export function around(nodes, width, height, border) {
+/** Where each node is on an ellipse, so far from the borders; the first one is on the left. */
+export function around(nodes, width, height, border, above = 30) {
   return new Map(nodes.map((one, at) => {
     const angle = 2 * Math.PI * at / nodes.length + Math.PI;
-    return [one.id, [width / 2 + (width / 2 - border) * Math.cos(angle), height / 2 + (height / 2 - 30) * Math.sin(angle)]];
+    return [one.id, [width / 2 + (width / 2 - border) * Math.cos(angle), height / 2 + (height / 2 - above) * Math.sin(angle)]];
   }));
 }
 
