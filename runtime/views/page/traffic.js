@@ -1,4 +1,5 @@
 import { bytes, counted, h, many, s, table } from "./dom.js";
+import { label } from "./machine.js";
 import { around, curve } from "./waits.js";
 
 // What went between clusters, and between ranks where they told it.
@@ -56,18 +57,30 @@ function flowing(nodes, flows, most, show, width) {
 
 function pairs(run) {
   const at = new Map(run.ranks.map((one, number) => [one.id, number]));
-  const sent = run.pairs.filter((one) => at.has(one.to));
+  const sent = run.pairs.filter((one) => one.bytes && at.has(one.to));
   if (!sent.length) return null;
-  const size = run.ranks.length, scale = Math.max(1, Math.floor(320 / size));
-  const canvas = h("canvas", { width: size * scale, height: size * scale, role: "img", "aria-label": `bytes between ${size} ranks, senders downwards` });
-  const paint = canvas.getContext("2d"), heat = getComputedStyle(document.documentElement).getPropertyValue("--heat");
-  const most = Math.max(1, ...sent.map((one) => one.bytes));
-  for (const one of sent) {
-    paint.fillStyle = `rgba(${heat}, ${0.15 + 0.85 * Math.log1p(one.bytes) / Math.log1p(most)})`;
-    paint.fillRect(at.get(one.to) * scale, at.get(one.from) * scale, scale, scale);
-  }
-  const top = [...sent].sort((one, other) => other.bytes - one.bytes).slice(0, 10);
+  const top = [...sent].sort((one, other) => other.bytes - one.bytes || at.get(one.from) - at.get(other.from)).slice(0, 10);
   const name = (id) => run.ranks[at.get(id)].name;
-  return [h("div", {}, h("h3", {}, "between ranks of different clusters"), canvas, h("p", { class: "dim" }, "rows send, columns receive, both by number in COMM_WORLD")),
-    h("div", {}, h("h3", {}, "ranks that sent most"), table(["from", "to", "messages", "bytes"], top.map((one) => [name(one.from), name(one.to), many(one.messages), bytes(one.bytes)]), [2, 3]))];
+  return [h("div", {}, h("h3", {}, "between ranks of different clusters"), heat(run.ranks, sent, at, top[0].bytes),
+    h("p", { class: "dim" }, `The stronger, the more bytes: ${bytes(top[0].bytes)} at most.`)),
+    h("div", {}, h("h3", {}, "pairs that sent most"), table(["from", "to", "messages", "bytes"], top.map((one) => [name(one.from), name(one.to), many(one.messages), bytes(one.bytes)]), [2, 3]))];
+}
+
+/** What each rank sent to each other one: an image of one dot a pair, with axes. */
+function heat(ranks, sent, at, most) {
+  const size = ranks.length, canvas = h("canvas", { width: size, height: size }), side = 300, left = 46, above = 8, scale = side / size;
+  const paint = canvas.getContext("2d"), colour = getComputedStyle(document.documentElement).getPropertyValue("--heat");
+  for (const one of sent) {
+    paint.fillStyle = `rgba(${colour}, ${0.15 + 0.85 * Math.log1p(one.bytes) / Math.log1p(most)})`;
+    paint.fillRect(at.get(one.to), at.get(one.from), 1, 1);
+  }
+  const every = [1, 2, 4, 8, 16, 32, 64, 128].find((one) => one * scale >= 24) ?? 256;
+  const ticks = ranks.filter((_, number) => number % every === 0).flatMap((one) => {
+    const middle = (at.get(one.id) + 0.5) * scale;
+    return [s("text", { class: "dim", x: left - 5, y: above + middle + 4, "text-anchor": "end" }, label(one)), s("text", { class: "dim", x: left + middle, y: above + side + 15, "text-anchor": "middle" }, label(one))];
+  });
+  return s("svg", { id: "heat", role: "img", width: left + side + 8, height: above + side + 34, viewBox: `0 0 ${left + side + 8} ${above + side + 34}`, "aria-label": `bytes between ${size} ranks, senders downwards` },
+    s("image", { href: canvas.toDataURL(), x: left, y: above, width: side, height: side }), s("rect", { class: "frame", x: left, y: above, width: side, height: side }), ticks,
+    s("text", { class: "dim", x: left + side / 2, y: above + side + 30, "text-anchor": "middle" }, "to rank"),
+    s("text", { class: "dim", x: 11, y: above + side / 2, "text-anchor": "middle", transform: `rotate(-90 11 ${above + side / 2})` }, "from rank"));
 }
