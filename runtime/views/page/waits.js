@@ -24,7 +24,7 @@ export function faults(run) {
   if (!run.faults.length) return null;
   const ranks = new Map(run.ranks.map((one) => [one.id, label(one)]));
   return table(["kind", "ranks", "calls", "fault"], run.faults.map((one) =>
-    [one.kind, one.ranks.map((name) => ranks.get(name) ?? name).join(", "), one.calls.join("; "), one.text]));
+    [one.kind, one.ranks.map((name) => ranks.get(name) ?? name).sort((a, b) => a - b).join(", "), one.calls.join("; "), one.text]));
 }
 
 function graph(edges, findings, ranks, all, width) {

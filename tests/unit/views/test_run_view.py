@@ -169,7 +169,7 @@ def test_at_the_end_only_what_could_never_go_on_stays_of_waits_and_the_lost_are_
     assert [one["text"] for one in document["findings"]] == ["waits"]
     assert document["core_hours"] == 0
     view.take(Fact(6.0, MACHINE, RunEnded(0)))
-    document = view.document()
+    document = dict[str, Any](view.document())
     assert document["findings"] == []
     assert document["calls"]["untold"] == 3
     assert document["sites"][0]["name"] == "n"
