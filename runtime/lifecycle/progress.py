@@ -46,11 +46,11 @@ class RunProgress:
     @property
     def have_all_ranks_begun(self) -> bool:
         """Whether the ranks of every cluster have been started."""
-        return self.plan.all_ranks_steps <= self._started
+        return {f"ranks:{cluster}" for cluster in self.plan.ranks} <= self._started
 
     @property
-    def missing(self) -> tuple[str, ...]:
-        """Return what has been started but is not up yet: ranks by name, else steps.
+    def missing(self) -> str:
+        """What has been started but is not up yet: ranks, else steps, in words of bounded length.
 
         When some ranks never reported, the others wait for them: only those are named.
         """
@@ -64,8 +64,5 @@ class RunProgress:
         }
         unheard = [rank for rank, stage in ranks.items() if stage is RankStage.PLANNED]
         others = [one for one in steps if not one.startswith(("ranks:", "handshake:"))]
-        return (*(unheard or ranks), *others)
-
-    def missing_in_words(self) -> str:
-        """Return what is missing, for a message of bounded length."""
-        return self.plan.names.names(self.missing, MOST_NAMES) or "the handshake"
+        missing = (*(unheard or ranks), *others)
+        return self.plan.names.names(missing, MOST_NAMES) or "the handshake"
