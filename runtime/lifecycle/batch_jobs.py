@@ -30,7 +30,7 @@ class BatchJobs:
     def wait_for(self, event: events.PlaceQueued) -> Iterable[Effect]:
         """Wait for as long as the queue takes: the user has asked for these nodes."""
         self.run.clusters[event.cluster].advance_place(PlaceEvent.QUEUED, event.words)
-        if event.cluster not in self.late:
+        if event.cluster not in self.late and self.run.outcome is None:
             self.run.clock.deadline = None
         yield self._show(event.cluster, event.words)
 
@@ -112,5 +112,6 @@ class BatchJobs:
     def _await_start(self) -> None:
         """Let the time for the start begin once no cluster is waited for that is in a queue."""
         there = (one for one in self.run.clusters.values() if one.identifier not in self.late)
-        if all(one.place is not PlaceStage.QUEUED for one in there):
+        is_there = all(one.place is not PlaceStage.QUEUED for one in there)
+        if is_there and self.run.outcome is None:
             self.run.clock.allow(self.run.timeouts.start)

@@ -19,6 +19,8 @@ class RunProgress:
 
     plan: RunPlan
     ranks: Mapping[str, RankLife]
+    unable: set[str] = field(default_factory=set)
+    """What has failed at the start: clusters, and steps of the plan that are of none."""
     _started: set[str] = field(default_factory=set)
     _up: set[str] = field(default_factory=set)
 
@@ -42,6 +44,13 @@ class RunProgress:
     def step_up(self, step: str) -> None:
         """Record that a step is up."""
         self._up.add(step)
+
+    @property
+    def are_others_starting(self) -> bool:
+        """Whether front-ends or ranks start of clusters that have not failed."""
+        steps = (one.partition(":") for one in self._started - self._up)
+        kinds = ("front-end", "ranks")
+        return any(kind in kinds and about not in self.unable for kind, _, about in steps)
 
     @property
     def have_all_ranks_begun(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.exit_codes import INTERRUPTED, LOST, OUTPUT_FAILED
@@ -28,23 +27,20 @@ from runtime.machine.deaths import RankDeath
 class RunEnding:
     """Brings a run to its end: that is there once all front-ends have gone and results are home.
 
-    The exit code is that of what failed first, unless `outcome` has another one. `late` are the
-    clusters that never came.
+    The exit code is that of what failed first, unless the run has another `outcome`. `late` are
+    the clusters that never came.
     """
 
     run: RunParts
     results: NeededResults
     late: AbstractSet[str]
-    errors: list[str] = field(default_factory=list)
-    """Why the run was ended, where that is no failure of a part."""
-    outcome: int | None = None
     _interrupts: int = 0
     """How often somebody has pressed Ctrl-C."""
 
     def fail(self, why: str, code: int) -> Iterator[Effect]:
         """End the run with an exit code that no failure of a part decides."""
-        self.errors.append(why)
-        self.outcome = code
+        self.run.errors.append(why)
+        self.run.outcome = code
         yield from self.stop(why)
 
     def halt(self, _: events.Halt) -> Iterator[Effect]:
@@ -52,7 +48,7 @@ class RunEnding:
         if self.run.life.phase is RunPhase.ENDING:
             return
         if not (self.run.life.phase is RunPhase.RUNNING and self.run.steered and not self.run.jobs):
-            self.outcome = self.run.failures.code
+            self.run.outcome = self.run.failures.code
         self.run.life.advance(RunEvent.HALTED)
         yield from self.stop()
 
@@ -61,7 +57,7 @@ class RunEnding:
         self._interrupts += 1
         life, is_first = self.run.life, self._interrupts == 1
         if life.phase is not RunPhase.ENDING:
-            self.outcome = INTERRUPTED
+            self.run.outcome = INTERRUPTED
             runs = self.run.jobs and not self.run.is_only_output_left
             if is_first and runs and life.advance(RunEvent.CTRL_C):
                 self.run.clock.allow(self.run.timeouts.glance)
@@ -101,19 +97,19 @@ class RunEnding:
             death = failures.seen_late(death)
         is_wanted = failures.has_failed(death.who) or not failures.is_explained
         is_wanted &= not self.run.plan.replicas or bool(self.results.ranks_without())
-        if self.outcome is None and not self.run.steered:
+        if self.run.outcome is None and not self.run.steered:
             (failures.rank_died if is_wanted else failures.late_rank_died)(death)
         yield self.run.end_rank(death)
 
     def job_ended(self, event: events.JobEnded) -> None:
         """Record a fault of native MPI itself."""
-        if self.outcome is None and event.is_fault and not self.run.steered:
+        if self.run.outcome is None and event.is_fault and not self.run.steered:
             self.run.failures.other(event.cluster, LOST, event.why)
 
     def assembly_ended(self, event: events.AssemblyEnded) -> None:
         """Record that the assembly failed while it was ended; what ended the run comes first."""
-        is_first = not self.errors and self.run.failures.first is None
-        if event.why and is_first and self.outcome is None:
+        is_first = not self.run.errors and self.run.failures.first is None
+        if event.why and is_first and self.run.outcome is None:
             self.run.failures.other(THE_ASSEMBLY, event.code, event.why)
 
     def output_follows(self, event: events.OutputFollows) -> None:
@@ -185,8 +181,8 @@ class RunEnding:
     def _spoil(self, what: str, why: str) -> None:
         """Take note that something the application made is lost, which spoils a good run."""
         self.run.failures.other(what, OUTPUT_FAILED, why)
-        if self.outcome == 0:
-            self.outcome = OUTPUT_FAILED
+        if self.run.outcome == 0:
+            self.run.outcome = OUTPUT_FAILED
 
     def _finish_if_closed(self) -> Iterator[Effect]:
         yield from self.results.next_steps()
@@ -198,7 +194,7 @@ class RunEnding:
         failures = self.run.failures
         if self._was_not_survived():
             failures.blame_what_was_lost()
-        code = failures.code if self.outcome is None else self.outcome
+        code = failures.code if self.run.outcome is None else self.run.outcome
         end = RunEvent.ENDED_BADLY if code else RunEvent.ENDED_WELL
         self.run.life.advance(end, f"all has ended, code {code}")
         yield Finish(code)

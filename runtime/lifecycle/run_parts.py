@@ -41,6 +41,10 @@ class RunParts:
     clock: RunClock = field(default_factory=RunClock)
     failures: Failures = field(default_factory=Failures)
     """What failed while the application ran."""
+    errors: list[str] = field(default_factory=list)
+    """Why the run ends, where that is no failure of a part."""
+    outcome: int | None = None
+    """The exit code, where something else than failures decides it."""
     ranks: dict[str, RankLife] = field(init=False)
     clusters: dict[str, ClusterLife] = field(init=False)
     assembly_runs: bool = False

@@ -79,6 +79,8 @@ class RunState:
             yield Start(name)
         if self._progress.have_all_ranks_begun:
             self.run.life.advance(RunEvent.RANKS_BEGUN)
+        if self._progress.unable:
+            yield from self._end_start()
 
     def _go(self) -> Iterator[Effect]:
         run, plan, limit = self.run, self.run.plan, self.run.timeouts.run
@@ -114,15 +116,37 @@ class RunState:
 
     def _step_failed(self, event: events.StepFailed) -> Iterator[Effect]:
         """Give up a late cluster, or the start; what starts a code again is told why it failed."""
-        cluster = event.step.partition(":")[2]
-        if cluster in self.run.clusters and self._is_lost(cluster):
-            return
+        cluster, starts = event.step.partition(":")[2], self.run.life.phase is not RunPhase.RUNNING
+        is_lost = cluster in self.run.clusters and self._is_lost(cluster)
         if cluster in self.batch.late:
-            yield from self._place_lost(events.PlaceLost(cluster, event.why))
-            return
-        yield self._show(event.step, "failed")
-        if self.run.life.phase is not RunPhase.RUNNING:
-            yield from self.ending.fail(event.why, NEVER_STARTED)
+            if not is_lost:
+                yield from self._place_lost(events.PlaceLost(cluster, event.why))
+        elif starts or not is_lost:
+            yield self._show(event.step, "failed")
+            if starts:
+                yield from self._cannot_start(cluster, event.why)
+
+    def _cannot_start(self, who: str, why: str) -> Iterator[Effect]:
+        """End the start, but give others that are starting a moment to tell their own faults."""
+        run, unable = self.run, self._progress.unable
+        if who not in unable and why not in run.errors:  # the first one with its cause
+            run.errors.append(why.splitlines()[0] if run.errors else why)
+        unable.add(who)
+        if run.outcome is None:
+            run.outcome = NEVER_STARTED
+            run.clock.allow(run.timeouts.others)
+        yield from self._end_start()
+
+    def _end_start(self) -> Iterator[Effect]:
+        if not self._progress.are_others_starting:
+            yield from self.ending.stop(self.run.errors[0])
+
+    def _closed_early(self, event: events.PlaceClosed) -> Iterator[Effect]:
+        """Take note of a front-end that goes because the start has failed, while others start."""
+        if self._progress.unable:
+            self._progress.unable.add(event.cluster)
+            self.run.clusters[event.cluster].advance_place(PlaceEvent.CLOSED)
+            yield from self._start_what_can()
 
     def _show(self, step: str, state: str) -> Show:
         return Show(self.run.plan.paths[step], state, step.partition(":")[0])
@@ -139,15 +163,18 @@ class RunState:
         names = self.run.plan.names
         if isinstance(event, RankDeath):
             yield Show(self.run.plan.rank_paths[event.who], "failed", f"exit code {event.code}")
-            name = names.name(event.who)
+            cluster, name = event.rank.cluster, names.name(event.who)
             what = f"{name} ended with code {event.code} before the application ran"
         else:
-            ended = f"{names.name(event.cluster)}: its MPI ended with code {event.code}"
+            cluster = event.cluster
+            ended = f"{names.name(cluster)}: its MPI ended with code {event.code}"
             what = f"{ended} before all its ranks were ready"
-        yield from self.ending.fail(event.why or what, NEVER_STARTED)
+        yield from self._cannot_start(cluster, event.why or what)
 
     def _late_start(self, _: events.Tick) -> Iterator[Effect]:
-        if self.run.clock.is_over:
+        if self.run.clock.is_over and self.run.outcome is not None:
+            yield from self.ending.stop(self.run.errors[0])
+        elif self.run.clock.is_over:
             waited = f"{self.run.timeouts.start:g} s"
             missing = self._progress.missing
             what = f"not everything was up within {waited}; still missing: {missing}"
@@ -345,7 +372,7 @@ class RunState:
     def _parent_killed(self, event: events.ParentKilled) -> Iterator[Effect]:
         """Blame what took the front-ends of this machine along, whatever they have told of it."""
         goes_on = bool(self.run.plan.survivors)  # each front-end is told to be lost as well
-        if self.ending.outcome is None:
+        if self.run.outcome is None:
             who = "the front-ends of this machine"
             self.run.failures.common_cause(who, LOST, event.why, goes_on=goes_on)
         if not goes_on and self.run.life.phase is RunPhase.RUNNING:
@@ -356,6 +383,8 @@ class RunState:
         if self.run.life.phase is RunPhase.RUNNING:
             self.run.failures.other(what, LOST, why)
             yield from self.ending.stop(f"{what} is lost")
+        elif what in self.run.clusters:
+            yield from self._cannot_start(what, why)
         else:
             yield from self.ending.fail(why, NEVER_STARTED)
 
@@ -379,7 +408,8 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], tuple[type, ...], _Action | None], ...
     (_BEFORE, (_E.RankReady,), lambda state: state._rank_ready),
     (_BEFORE, (RankDeath, _E.JobEnded), lambda state: state._too_early),
     (_BEFORE, (_E.Tick,), lambda state: state._late_start),
-    (_BEFORE, (_E.OutputFollows, _E.OutputPassedOn, _E.ParentKilled, _E.PlaceClosed), None),
+    (_BEFORE, (_E.OutputFollows, _E.OutputPassedOn, _E.ParentKilled), None),
+    (_BEFORE, (_E.PlaceClosed,), lambda state: state._closed_early),
     ((*_BEFORE, _S.RUNNING), (_E.PlaceQueued,), lambda state: state.batch.wait_for),
     ((*_BEFORE, _S.RUNNING), (_E.PlaceGranted,), lambda state: state.batch.grant),
     (_BEFORE, (_E.PlaceLate,), lambda state: state._place_late),

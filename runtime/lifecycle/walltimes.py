@@ -19,6 +19,8 @@ class RunTimeouts:
 
     start: float = 120.0
     """From the beginning until the application runs."""
+    others: float = 1.0
+    """For other clusters to fail at the start, too, once one has: all are told together."""
     settle: float = 5.0
     """For the other clusters, once the ranks of one have ended badly."""
     grace: float = 6.0

@@ -91,6 +91,11 @@ class Machine:
         reach: Reach = usual_launcher,
         samples: Sampling = UNSAMPLED,
     ) -> None:
+        if not isinstance(plan, DeploymentPlan):
+            raise GridError(
+                f"{plan!r} is no plan", cure=f"Write Machine(planned({str(plan)!r})), with"
+                " planned of runtime"
+            )  # fmt: skip
         self.plan = plan
         self._reach = reach
         self._samples = samples
@@ -335,7 +340,7 @@ class Machine:
         failures, ranks = self._state.run.failures, facts.account.ranks()
         paths = {one.identifier: one.path for one in self.plan.deployment.clusters()}
         names = self._state.run.plan.names
-        errors = (*messages(failures, ranks, paths, names), *self._state.ending.errors)
+        errors = (*messages(failures, ranks, paths, names), *self._state.run.errors)
         facts.tell(MACHINE, RunEnded(code, errors, first_cause(failures, ranks, names)))
 
     def _publish_ends(self, facts: FactStream) -> None:
@@ -354,7 +359,7 @@ class Machine:
         with suppress(ListenerRaised):
             self._publish_ends(facts)
         with suppress(ListenerRaised):
-            facts.tell(MACHINE, RunEnded(NEVER_STARTED, (*self._state.ending.errors, str(fault))))
+            facts.tell(MACHINE, RunEnded(NEVER_STARTED, (*self._state.run.errors, str(fault))))
 
     def _local_launcher(self) -> LocalLauncher:
         return LocalLauncher() if self._warm is None else self._warm.launcher

@@ -58,7 +58,7 @@ def test_a_steered_run_goes_on_when_its_codes_have_ended() -> None:
     assert Show("/c/wrapper0", "running") in run(state, *UP)
     ended = run(state, death(3), JobEnded("0:0", 3, "it failed"))
     assert ended == [Show("/c", "failed", "exit code 3")]
-    assert (state.run.life.phase, state.run.clock.deadline, state.ending.errors) == (
+    assert (state.run.life.phase, state.run.clock.deadline, state.run.errors) == (
         RunPhase.RUNNING,
         None,
         [],

@@ -146,7 +146,7 @@ def summary(machine: RunState) -> list[str]:
     """Return the state of a run, its deadline, and all messages about it."""
     run = machine.run
     until = "" if machine.due is None else f" until {machine.due:g}"
-    found = [*messages(run.failures, (), {}, run.plan.names), *machine.ending.errors]
+    found = [*messages(run.failures, (), {}, run.plan.names), *run.errors]
     return [f"{run.life.phase}{until}", *"\n".join(found).splitlines()]
 
 
