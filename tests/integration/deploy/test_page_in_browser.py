@@ -157,6 +157,17 @@ sys.stdin.readline()
 """
 
 
+def followed_by(start: Start, process: int) -> tuple[subprocess.Popen[str], str]:
+    """Return the command that shows the only run, or that one where others run, and its address."""
+    for words in ((), (str(process),)):
+        made = start("web", *words)
+        assert made.stdout is not None
+        if url := made.stdout.readline().strip():
+            return made, url
+        assert "runs: processes" in made.communicate(timeout=30)[1]
+    raise AssertionError("it shows nothing")
+
+
 def test_a_run_that_has_begun_can_be_followed_and_its_figures_are_those_of_the_program(
     start: Start,
     describe: Describe,
@@ -172,13 +183,7 @@ def test_a_run_that_has_begun_can_be_followed_and_its_figures_are_those_of_the_p
     assert re.search(r"cluster0 +running +[◌●]", once), once
 
     def followed() -> subprocess.Popen[str]:
-        made = start("web")
-        assert made.stdout is not None
-        if not (url := made.stdout.readline().strip()):  # other tests run something, too
-            assert "runs: processes" in made.communicate(timeout=30)[1]
-            made = start("web", str(run.pid))
-            assert made.stdout is not None
-            url = made.stdout.readline().strip()
+        made, url = followed_by(start, run.pid)
         page.goto(url)
         expect(page.locator("button.rank.running, button.rank.waiting")).to_have_count(1)
         return made
