@@ -239,7 +239,7 @@ _NAMED = (ChildRule("controller"), ChildRule("interceptor"))
 
 _TRANSPORT = Attribute(
     "transport", LIST, "What carries messages between clusters, first choice first: `unix` within "
-    "a host, `tcp`, your own `module.Class`; last `ssh`, where nothing else leads.",
+    "a host, `tcp`, your own `module.Class`; last `ssh` tunnels.",
     default=" ".join(TRANSPORTS),
 )  # fmt: skip
 
