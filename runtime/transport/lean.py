@@ -38,6 +38,9 @@ from runtime.transport.passage import PASSED, announce, host_port
 
 UNIX = "unix:"
 HANDSHAKE_SECONDS = 10.0
+HOST_SILENCE = 20.0
+"""Seconds after which a rank and its front-end give up the other's host if it does not answer."""
+
 _PIECE = 4096
 _MOST_VIEWS = 512  # within what one system call takes
 
@@ -69,12 +72,34 @@ def socket_for(address: str) -> tuple[_socket.socket, Any]:
     return made, where
 
 
+def end_when_silent(connected: _socket.socket, silence: float) -> None:
+    """Let the system end a connection when its other host has said nothing for so long.
+
+    The other process need not say anything: its system answers.
+    """
+    options = (
+        (_socket.TCP_USER_TIMEOUT, int(silence * 1000)),
+        (_socket.TCP_KEEPIDLE, max(1, int(silence / 3))),
+        (_socket.TCP_KEEPINTVL, max(1, int(silence / 6))),
+        (_socket.TCP_KEEPCNT, 4),
+    )
+    for option, value in options:
+        connected.setsockopt(_socket.IPPROTO_TCP, option, value)
+    connected.setsockopt(_socket.SOL_SOCKET, _socket.SO_KEEPALIVE, 1)
+
+
 def dial(
-    address: str, credentials: Credentials, timeout: float = HANDSHAKE_SECONDS, *, peer: str = ""
+    address: str,
+    credentials: Credentials,
+    timeout: float = HANDSHAKE_SECONDS,
+    *,
+    peer: str = "",
+    silence: float = 0.0,
 ) -> tuple[_socket.socket, str, bytes]:
     """Connect and prove; return the socket, the name of the listener, and what it already sent.
 
     `peer` is the name that the listener should have; it may be left out where all share a secret.
+    After `silence` seconds in which its host does not answer the connection ends, later on.
 
     Raises:
         Unreachable: nobody answers at `address` within `timeout` seconds.
@@ -86,6 +111,8 @@ def dial(
     try:
         made.settimeout(timeout)
         made.connect(where)
+        if silence and made.family != _socket.AF_UNIX:
+            end_when_silent(made, silence)
         announce(made, address)
     except OSError as error:
         made.close()
@@ -147,9 +174,10 @@ class LeanChannel:
         timeout: float = HANDSHAKE_SECONDS,
         *,
         peer: str = "",
+        silence: float = 0.0,
     ) -> LeanChannel:
         """Connect to `peer` at `address`; raises as `dial` does."""
-        return cls(*dial(address, credentials, timeout, peer=peer))
+        return cls(*dial(address, credentials, timeout, peer=peer, silence=silence))
 
     def fileno(self) -> int:
         """Return the file descriptor, to be watched together with others."""

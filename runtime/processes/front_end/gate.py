@@ -19,7 +19,7 @@ from runtime.transport.channel import Channel, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.keys import member_name
-from runtime.transport.lean import HANDSHAKE_SECONDS
+from runtime.transport.lean import HANDSHAKE_SECONDS, HOST_SILENCE, end_when_silent
 from runtime.transport.listening import Listener
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
@@ -183,6 +183,8 @@ class Gate:
             _log.warning("%s was refused: it is not a rank that is expected, or no longer", who)
             connected.close()
             return
+        if connected.family != socket.AF_UNIX:
+            end_when_silent(connected, HOST_SILENCE)
         admitted = _AdmittedRank(
             self._reactor,
             connected,

@@ -19,11 +19,12 @@ from runtime.topology import NO_NAMES, RankNames
 from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import TransportError
+from runtime.transport.lean import end_when_silent
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
 from runtime.wire.dialling.forward_requests import LINK
-from runtime.wire.dialling.line import SILENCE_TIMEOUT, end_when_silent
+from runtime.wire.dialling.line import SILENCE_TIMEOUT
 
 MOST = 64
 """With more front-ends nobody connects: each would to every other one."""

@@ -13,10 +13,10 @@ from runtime.transport.admission import READ, WRITE, EventLoop, Exchange
 from runtime.transport.credentials import NONCE, Credentials, Dialler
 from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
-from runtime.transport.lean import socket_for
+from runtime.transport.lean import end_when_silent, socket_for
 from runtime.transport.passage import announce
 from runtime.wire.dialling.directory import UNIX, Party, RankDirectory
-from runtime.wire.dialling.line import SILENCE_TIMEOUT, end_when_silent
+from runtime.wire.dialling.line import SILENCE_TIMEOUT
 from runtime.wire.errors import NoRoute, PeerLost, reason_of
 from runtime.wire.stream.messages import MessageSink
 

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable
 from typing import Protocol
 
+from runtime.transport.lean import end_when_silent
 from runtime.transport.round_trip import has_answered
 from runtime.wire.errors import BadFrame
 from runtime.wire.stream.messages import SENT, Outgoing
@@ -213,19 +214,3 @@ def _tune(connected: socket.socket, silence: float) -> None:
     for option, value in ((socket.TCP_NODELAY, 1), (socket.TCP_NOTSENT_LOWAT, _UNSENT)):
         connected.setsockopt(socket.IPPROTO_TCP, option, value)
     end_when_silent(connected, silence)
-
-
-def end_when_silent(connected: socket.socket, silence: float) -> None:
-    """Let the system end a connection when its other host has said nothing for so long.
-
-    The other process need not say anything: its system answers.
-    """
-    options = (
-        (socket.TCP_USER_TIMEOUT, int(silence * 1000)),
-        (socket.TCP_KEEPIDLE, max(1, int(silence / 3))),
-        (socket.TCP_KEEPINTVL, max(1, int(silence / 6))),
-        (socket.TCP_KEEPCNT, 4),
-    )
-    for option, value in options:
-        connected.setsockopt(socket.IPPROTO_TCP, option, value)
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
