@@ -131,6 +131,14 @@ class CallReport:
     faults: list[tuple[str, str, str]]
     code: int | None = None
 
+    @property
+    def count(self) -> int:
+        """How many calls it tells of."""
+        messages = (runs for *_, runs in (*self.sends, *self.receives))
+        return sum(len(calls) for _, calls in self.collectives) + sum(
+            count for runs in messages for _, count in runs
+        )
+
 
 def report_from(plain: dict[str, Any]) -> CallReport:
     """Return the report that a rank has sent; raises KeyError, TypeError, ValueError.

@@ -43,6 +43,13 @@ class RunProgress:
         """Record that a step is up."""
         self._up.add(step)
 
+    def are_starting(self, others: Collection[str]) -> bool:
+        """Tell whether front-ends or ranks start of clusters that are not among `others`."""
+        steps = (one.partition(":") for one in self._started - self._up)
+        return any(
+            kind in ("front-end", "ranks") and about not in others for kind, _, about in steps
+        )
+
     @property
     def have_all_ranks_begun(self) -> bool:
         """Whether the ranks of every cluster have been started."""

@@ -92,6 +92,8 @@ class RunTimeouts:
 
     start: float = 120.0
     """From the beginning until the application runs."""
+    others: float = 1.0
+    """For other clusters to fail at the start, too, once one has: all are told together."""
     settle: float = 5.0
     """For the other clusters, once the ranks of one have ended badly."""
     grace: float = 6.0
@@ -138,6 +140,8 @@ class RunState:
     walltimes: Walltimes = field(default_factory=Walltimes)
     _progress: RunProgress = field(init=False)
     _needed: NeededResults = field(init=False)
+    _unable: set[str] = field(default_factory=set)
+    """What has failed at the start: clusters, and steps of the plan that are of none."""
     _assembly_runs: bool = False
     _outcome: int | None = None
     """The exit code, where something else than failures decides it."""
@@ -209,6 +213,8 @@ class RunState:
             yield Start(name)
         if self._progress.have_all_ranks_begun:
             self.life.advance(RunEvent.RANKS_BEGUN)
+        if self._unable and not self._progress.are_starting(self._unable):
+            yield from self._stop(self.errors[0])
 
     def _go(self) -> Iterable[Effect]:
         self.life.advance(RunEvent.RELEASED)
@@ -250,7 +256,7 @@ class RunState:
         if cluster.place is PlaceStage.LOST:  # it was given up when this was already under way
             return
         cluster.advance_place(PlaceEvent.QUEUED, event.words)
-        if event.cluster not in self.late:
+        if event.cluster not in self.late and self._outcome is None:
             self.deadline = None
         yield self._show_queued(event.cluster, event.words)
 
@@ -287,7 +293,7 @@ class RunState:
     def _await_start(self) -> None:
         """Let the time for the start begin once no cluster is waited for that is in a queue."""
         waiting = {one.identifier for one in self.clusters.values() if one.place is _QUEUED}
-        if waiting <= self.late:
+        if waiting <= self.late and self._outcome is None:
             self.deadline = self._now + self.timeouts.start
 
     def _path_of(self, cluster: str) -> str:
@@ -303,7 +309,25 @@ class RunState:
             yield from self._place_lost(PlaceLost(cluster, event.why))
             return
         yield Show(self.plan.paths[event.step], "failed", event.step.partition(":")[0])
-        yield from self._fail(event.why, NEVER_STARTED)
+        yield from self._cannot_start(cluster, event.why)
+
+    def _cannot_start(self, who: str, why: str) -> Iterable[Effect]:
+        """End the start, but give others that are starting a moment to tell their own faults."""
+        if who not in self._unable and why not in self.errors:  # the first one with its cause
+            self.errors.append(why.splitlines()[0] if self.errors else why)
+        self._unable.add(who)
+        if self._outcome is None:
+            self._outcome = NEVER_STARTED
+            self.deadline = self._now + self.timeouts.others
+        if not self._progress.are_starting(self._unable):
+            yield from self._stop(self.errors[0])
+
+    def _closed_early(self, event: PlaceClosed) -> Iterable[Effect]:
+        """Take note of a front-end that goes because the start has failed, while others start."""
+        if self._unable:
+            self._unable.add(event.cluster)
+            self.clusters[event.cluster].advance_place(PlaceEvent.CLOSED)
+            yield from self._start_what_can()
 
     def _rank_here(self, event: RankHere) -> Iterable[Effect]:
         self.ranks[event.rank].advance(RankEvent.FOUND)
@@ -323,10 +347,15 @@ class RunState:
             place = self.plan.names.name(event.cluster)
             ended = f"{place}: its MPI ended with code {event.code}"
             what = f"{ended} before all its ranks were ready"
-        yield from self._fail(event.why or what, NEVER_STARTED)
+        cluster = event.rank.cluster if isinstance(event, RankDeath) else event.cluster
+        yield from self._cannot_start(cluster, event.why or what)
 
     def _late_start(self, _: Tick) -> Iterable[Effect]:
-        if self.deadline is not None and self._now >= self.deadline:
+        if self.deadline is None or self._now < self.deadline:
+            return
+        if self._outcome is not None:
+            yield from self._stop(self.errors[0])
+        else:
             waited = f"{self.timeouts.start:g} s"
             missing = self._progress.missing_in_words()
             what = f"not everything was up within {waited}; still missing: {missing}"
@@ -625,6 +654,8 @@ class RunState:
         if self.state is RunPhase.RUNNING:
             self.failures.other(what, LOST, why)
             yield from self._stop(f"{what} is lost")
+        elif what in self.clusters:
+            yield from self._cannot_start(what, why)
         else:
             yield from self._fail(why, NEVER_STARTED)
 
@@ -819,7 +850,8 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], tuple[type, ...], _Action], ...] = (
     (_BEFORE, (RankReady,), _R._rank_ready),
     (_BEFORE, (RankDeath, JobEnded), _R._too_early),
     (_BEFORE, (Tick,), _R._late_start),
-    (_BEFORE, (OutputFollows, OutputPassedOn, ParentKilled, PlaceClosed), _R._nothing),
+    (_BEFORE, (OutputFollows, OutputPassedOn, ParentKilled), _R._nothing),
+    (_BEFORE, (PlaceClosed,), _R._closed_early),
     ((*_BEFORE, _S.RUNNING), (PlaceQueued,), _R._place_queued),
     ((*_BEFORE, _S.RUNNING), (PlaceGranted,), _R._place_granted),
     (_BEFORE, (PlaceLate,), _R._place_late),

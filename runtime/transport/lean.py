@@ -34,58 +34,14 @@ from runtime.transport.messages import (
     result_frame,
     target_of,
 )
-from runtime.transport.passage import PASSED, announce, host_port
+from runtime.transport.transports import announce, end_when_silent, named_by_user, socket_for
 
-UNIX = "unix:"
 HANDSHAKE_SECONDS = 10.0
 HOST_SILENCE = 20.0
 """Seconds after which a rank and its front-end give up the other's host if it does not answer."""
 
 _PIECE = 4096
 _MOST_VIEWS = 512  # within what one system call takes
-
-
-def socket_for(address: str) -> tuple[_socket.socket, Any]:
-    """Return an unconnected socket for an address, and what to connect it to, or to bind it to.
-
-    Addresses are `host:port`, perhaps with who is behind it, `unix:path` and `passed:path`.
-
-    Raises:
-        Unreachable: the address is neither, or the name of its host is not known.
-    """
-    if address.startswith(UNIX):
-        return _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM), address[len(UNIX) :]
-    if address.startswith(PASSED):
-        return _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET), address[len(PASSED) :]
-    host, _, port = host_port(address).rpartition(":")
-    if not port.isdecimal():
-        raise Unreachable(
-            "this is not an address", place=address, cure="Write host:port, or unix:path"
-        )
-    try:
-        found = _socket.getaddrinfo(host.strip("[]"), int(port), type=_socket.SOCK_STREAM)
-    except OSError as error:
-        raise Unreachable(f"the name of the host is not known: {error}", place=address) from error
-    family, kind, protocol, _, where = found[0]
-    made = _socket.socket(family, kind, protocol)
-    made.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
-    return made, where
-
-
-def end_when_silent(connected: _socket.socket, silence: float) -> None:
-    """Let the system end a connection when its other host has said nothing for so long.
-
-    The other process need not say anything: its system answers.
-    """
-    options = (
-        (_socket.TCP_USER_TIMEOUT, int(silence * 1000)),
-        (_socket.TCP_KEEPIDLE, max(1, int(silence / 3))),
-        (_socket.TCP_KEEPINTVL, max(1, int(silence / 6))),
-        (_socket.TCP_KEEPCNT, 4),
-    )
-    for option, value in options:
-        connected.setsockopt(_socket.IPPROTO_TCP, option, value)
-    connected.setsockopt(_socket.SOL_SOCKET, _socket.SO_KEEPALIVE, 1)
 
 
 def dial(
@@ -99,7 +55,7 @@ def dial(
     """Connect and prove; return the socket, the name of the listener, and what it already sent.
 
     `peer` is the name that the listener should have; it may be left out where all share a secret.
-    After `silence` seconds in which its host does not answer the connection ends, later on.
+    After `silence` seconds in which its host does not answer the connection ends, if any are given.
 
     Raises:
         Unreachable: nobody answers at `address` within `timeout` seconds.
@@ -107,20 +63,12 @@ def dial(
     """
     greeting = Dialler(credentials, os.urandom(NONCE), peer)
     deadline = time.monotonic() + timeout
-    made, where = socket_for(address)
+    made = _connected(address, timeout)
+    if silence:
+        end_when_silent(made, silence)
     try:
-        made.settimeout(timeout)
-        made.connect(where)
-        if silence and made.family != _socket.AF_UNIX:
-            end_when_silent(made, silence)
-        announce(made, address)
-    except OSError as error:
-        made.close()
-        raise Unreachable(
-            f"nobody answers: {error}", place=address, cure="Is the process there still running?"
-        ) from error
-    try:
-        made = secured(made, credentials, dialled=True, peer=peer)
+        always = bool(named_by_user(address))
+        made = secured(made, credentials, dialled=True, peer=peer, always=always)
         is_set_up(made)
         made.sendall(greeting.begin())
         while greeting.peer is None:
@@ -147,6 +95,20 @@ def dial(
             f"the other end did not finish the handshake: {error}", place=address, cure=AGREE
         ) from error
     return made, greeting.peer, greeting.rest
+
+
+def _connected(address: str, timeout: float) -> _socket.socket:
+    made, where = socket_for(address)
+    try:
+        made.settimeout(timeout)
+        made.connect(where)
+        announce(made, address)
+    except OSError as error:
+        made.close()
+        raise Unreachable(
+            f"nobody answers: {error}", place=address, cure="Is the process there still running?"
+        ) from error
+    return made
 
 
 class LeanChannel:

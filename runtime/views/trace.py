@@ -122,6 +122,7 @@ class Trace:
             errors[self._names.name(one.rank)] = one.traced.error
         dropped = {self._names.name(one.rank): one.traced.dropped for one in self._pieces}
         return {
+            "made by": "gcm-deploy --trace",
             "clocks": "those of other hosts may be wrong by these seconds; null: nobody knows",
             "error of clocks": {rank: error for rank, error in errors.items() if error != 0.0},
             "older calls that were dropped": {rank: n for rank, n in dropped.items() if n},

@@ -30,6 +30,8 @@ class CheckReports:
         self._names = names
         self._compared: CallComparison | None = None
         self._reported = 0
+        self.calls = 0
+        """How many calls ranks have reported."""
 
     def take(self, rank: str, plain: Facts) -> None:
         """Take what a rank reports; raises UnreadableReport."""
@@ -40,9 +42,11 @@ class CheckReports:
             self._compared = CallComparison(self._names)
         known = len(self._compared.choices)
         try:
-            faults = self._compared.add(rank, report_from(plain))
+            report = report_from(plain)
+            faults = self._compared.add(rank, report)
         except (KeyError, TypeError, ValueError, IndexError) as fault:
             raise UnreadableReport(f"it is no report of calls: {fault!r}") from fault
+        self.calls += report.count
         for text in [*self._compared.choices.values()][known:]:
             _log.info("%s, another one than without --check", text)
         self._tell(faults)

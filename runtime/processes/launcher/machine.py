@@ -89,6 +89,11 @@ class Machine:
         reach: Reach = usual_launcher,
         samples: Sampling = UNSAMPLED,
     ) -> None:
+        if not isinstance(plan, DeploymentPlan):
+            raise GridError(
+                f"{plan!r} is no plan", cure=f"Write Machine(planned({str(plan)!r})), with"
+                " planned of runtime"
+            )  # fmt: skip
         self.plan = plan
         self._reach = reach
         self._samples = samples

@@ -52,7 +52,7 @@ def test_what_is_shown_of_a_recorded_crash_is_what_the_run_showed(
     assert stat.S_IMODE(facts.stat().st_mode) == 0o600
 
     code, shown, errors = answer(start, "view", facts)
-    assert (code, errors + shown) == (0, err)
+    assert (code, f"{errors}{shown}gcm-deploy: wrote {facts}\n") == (0, err)
     code, tree, _ = answer(start, "view", "--show", "tree", facts)
     assert tree.splitlines()[0].startswith("try  ended, exit code 1  ")
     assert "1 failed" in tree
