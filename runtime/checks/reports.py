@@ -52,6 +52,11 @@ class CheckedCall:
         is_begun = self.name.lower() == f"i{self.operation.lower()}"
         return "nonblocking" if is_begun else "blocking"
 
+    @property
+    def place(self) -> str:
+        """What is called on which line, whatever the arguments: `Bcast (ring.py:7)`."""
+        return f"{self.name} ({self.where})"
+
     def __str__(self) -> str:
         """Describe it: `Bcast of root 1, 4 x float64 (ring.py:7)`."""
         if self.root == ANY_SOURCE:
