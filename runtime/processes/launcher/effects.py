@@ -314,7 +314,7 @@ class Executor:
 
     def publish_figures(self, state: RunState) -> None:
         """Tell what was carried and what came home; log what nobody has received."""
-        if state.state is RunPhase.DONE:
+        if state.run.life.phase is RunPhase.DONE:
             self.waits.log_unreceived()
         for place in self._places.values():
             for traffic in _traffic(place):
