@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from gcm.cli.output import counted
 from gcm.records import dataclass
-from runtime.lifecycle.exchanged import cluster_of
+from runtime.lifecycle.exchanged import cluster_of, route_words
 from runtime.machine.deaths import BY_REQUEST, RankDeath
 from runtime.rank_name import RankName
 from runtime.topology import RankNames
@@ -383,7 +383,7 @@ class RunView:
     def _route(self, between: tuple[str, ...] | None) -> str:
         if between is None:
             return "chosen by the receiver"
-        return f"through {', '.join(map(self._called, between))}" if between else "direct"
+        return route_words(between, self._called)
 
 
 def _core_hours(summary: Summary) -> float:
