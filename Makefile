@@ -11,6 +11,8 @@ TESTS ?= tests
 BY_FILE := --dist loadfile --no-loadscope-reorder
 PARALLEL := --numprocesses 2 $(BY_FILE)
 PARALLEL_SLOW := --numprocesses 3 $(BY_FILE)
+# What all of the quick or of the slow tests have shown.
+RESULTS = --junitxml build/results/$@.xml
 BUDGET ?= 900
 
 BIN := $(VENV)/bin
@@ -48,10 +50,10 @@ run: $(VENV)/.run
 	@$(BIN)/$(RUN)
 
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest --quiet $(if $(filter tests,$(TESTS)),--only quick $(PARALLEL)) $(TESTS)
+	@$(BIN)/python -m pytest --quiet $(if $(filter tests,$(TESTS)),--only quick $(PARALLEL) $(RESULTS)) $(TESTS)
 
 test-slow: $(VENV)/.dev
-	@$(BIN)/python -m pytest --quiet --only slow $(PARALLEL_SLOW) tests
+	@$(BIN)/python -m pytest --quiet --only slow $(PARALLEL_SLOW) $(RESULTS) tests
 
 test-all: test test-slow
 

@@ -1,4 +1,4 @@
-"""How the clocks of processes differ, from the questions that they have answered.
+"""A clock that never jumps, and how those of processes differ, from the questions they answered.
 
 Each host counts seconds from a moment of its own. A process that answers a question with the time
 on its clock was asked before and heard after that, so the difference of the two clocks lies between
@@ -9,10 +9,17 @@ read the same clock of the same system share what is known of it, and with ours 
 from __future__ import annotations
 
 import os
+import time
 from functools import cache
 
+_HAS_BOOTTIME = hasattr(time, "CLOCK_BOOTTIME")
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _NAMESPACE = "/proc/self/ns/time"
+
+
+def clock() -> float:
+    """Return the seconds of a clock that nobody sets, and that goes on while this host sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if _HAS_BOOTTIME else time.monotonic()
 
 
 @cache

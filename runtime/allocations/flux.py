@@ -11,14 +11,15 @@ from runtime.allocations.written import count_of, directives
 from runtime.shown_text import shown
 
 _FORMAT = (
-    "{id.f58plain}|{state}|{annotations.sched.reason_pending:h}|{ncores:h}|{t_remaining:h}|"
-    "{nodelist:h}"
+    "{id.f58plain}|{status}|{annotations.sched.reason_pending:h}|{exception.type:h}|{ncores:h}|"
+    "{t_remaining:h}|{nodelist:h}"
 )
 _PHASES = {
     "DEPEND": JobPhase.QUEUED,
     "PRIORITY": JobPhase.QUEUED,
     "SCHED": JobPhase.QUEUED,
     "RUN": JobPhase.RUNNING,
+    "CLEANUP": JobPhase.ENDING,
 }
 
 
@@ -61,7 +62,7 @@ class Flux(BatchSystem):
 
     def jobs(self, printed: str) -> dict[str, BatchJob]:
         """Return jobs, one in a line."""
-        rows = [line.split("|") for line in printed.splitlines() if line.count("|") == 5]
+        rows = [line.split("|") for line in printed.splitlines() if line.count("|") == 6]
         return {row[0]: _job(row) for row in rows}
 
     def is_forgotten(self, printed: str) -> bool:
@@ -82,7 +83,7 @@ class Flux(BatchSystem):
 
 
 def _job(row: Sequence[str]) -> BatchJob:
-    number, state, reason, cores, left, nodes = (
+    number, state, reason, exception, cores, left, nodes = (
         "" if field.strip() in ("-", "--") else field.strip() for field in row
     )
     phase = _PHASES.get(state, JobPhase.OVER)
@@ -90,7 +91,7 @@ def _job(row: Sequence[str]) -> BatchJob:
         number,
         phase,
         state,
-        reason=reason if phase is JobPhase.QUEUED else "",
+        reason=reason if phase is JobPhase.QUEUED else exception,
         nodes=nodes,
         cores=count_of(cores) or 0,
         left=float(left) if left.replace(".", "", 1).isdecimal() else None,

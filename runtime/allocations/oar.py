@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
+from runtime.allocations.request import (
+    BatchJob,
+    GrantedJob,
+    JobPhase,
+    JobRequest,
+    job_with_places,
+)
 from runtime.allocations.written import clock, directives, remote_shell
 from runtime.shown_text import shown
 
@@ -32,16 +37,8 @@ class Oar(BatchSystem):
     places_file = "OAR_NODEFILE"
 
     def present(self, environment: Mapping[str, str], places: Sequence[str]) -> JobRequest | None:
-        """Return the job that `oarsub` tells of, with a place for each of its cores.
-
-        >>> job = Oar().present({"OAR_JOB_ID": "17"}, ["n1", "n1", "n2", "n2"])
-        >>> job.job, job.nodes, job.tasks_per_node
-        ('17', 2, 2)
-        """
-        number, cores = environment.get("OAR_JOB_ID"), Counter(places)
-        if not number or not cores:
-            return None
-        return JobRequest(self.name, len(cores), min(cores.values()), job=number)
+        """Return the job that `oarsub` tells of, with a place for each of its cores."""
+        return job_with_places(self.name, environment.get("OAR_JOB_ID"), places)
 
     def script(self, request: JobRequest, name: str, lease: str) -> str:
         """Return the script, which removes itself."""

@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
+from runtime.allocations.request import (
+    BatchJob,
+    GrantedJob,
+    JobPhase,
+    JobRequest,
+    job_with_places,
+)
 from runtime.allocations.written import SSH, clock, count_of, directives, remote_shell, seconds_of
 from runtime.shown_text import shown
 
@@ -19,6 +25,11 @@ class Pbs(BatchSystem):
 
     name = "pbs"
     ends_processes = False
+    places_file = "PBS_NODEFILE"
+
+    def present(self, environment: Mapping[str, str], places: Sequence[str]) -> JobRequest | None:
+        """Return the job that `qsub` tells of, with a line of that file for each of its places."""
+        return job_with_places(self.name, environment.get("PBS_JOBID"), places)
 
     def directives(self, request: JobRequest, name: str) -> list[str]:
         """Return `#PBS` lines."""
@@ -32,6 +43,7 @@ class Pbs(BatchSystem):
             ("-A ", request.account),
             ("-l qos=", request.qos),
             ("-j oe -o ", "/dev/null"),
+            ("-r ", "n"),  # nobody waits for a job that begins again when a node was lost
         ]
         own = (" ".join(request.options),) if request.options else ()
         return directives("#PBS", options, own)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from enum import StrEnum
 
 from gcm.records import dataclass
@@ -59,6 +61,22 @@ class JobRequest:
         if self.idle is not None:
             return self.idle
         return min(USUAL_IDLE, self.walltime / 4 or USUAL_IDLE)
+
+
+def job_with_places(system: str, number: str | None, places: Sequence[str]) -> JobRequest | None:
+    """Return the job of a process which is told its number, and the host of each of its places.
+
+    >>> job = job_with_places("oar", "17", ["n1", "n1", "n2", "n2"])
+    >>> assert job is not None
+    >>> job.job, job.nodes, job.tasks_per_node
+    ('17', 2, 2)
+    """
+    tasks = Counter(places)
+    return (
+        JobRequest(system, len(tasks), min(tasks.values()), job=number)
+        if number and tasks
+        else None
+    )
 
 
 class JobPhase(StrEnum):

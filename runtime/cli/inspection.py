@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,6 +21,9 @@ from typing import Protocol
 
 from runtime.cli.errors import UsageError
 from runtime.views.facts import Fact
+
+NOTHING_RUNS = 1
+"""The exit code where there is nothing to look at."""
 
 _PREFIX = "gcm-deploy/"
 _SOCKETS = "/proc/net/unix"
@@ -137,6 +141,24 @@ def running_deployments() -> list[int]:
     mine = f"@{_PREFIX}" if os.getuid() == 0 else f"@{_PREFIX}{os.getuid()}/"
     found = {one.rpartition("/")[2] for one in names if one.startswith(mine)}
     return sorted(int(one) for one in found if one.isdecimal())
+
+
+def only_run(command: str) -> int | None:
+    """Return the process of this user's only run; None if there is none, which is said.
+
+    Raises:
+        UsageError: there are several.
+    """
+    runs = running_deployments()
+    if len(runs) > 1:
+        raise UsageError(
+            f"you have {len(runs)} runs: processes {', '.join(map(str, runs))}",
+            cure=f"Name one of them: gcm-deploy {command} PID",
+        )
+    if not runs:
+        print("gcm-deploy: you have no runs on this machine", file=sys.stderr)
+        return None
+    return runs[0]
 
 
 def inspected(process: int, *, stacks: bool) -> list[Fact]:

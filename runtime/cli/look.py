@@ -11,7 +11,14 @@ from contextlib import suppress
 from gcm.cli.common_options import Option
 from gcm.cli.output import columns_of
 from runtime.cli.errors import UsageError
-from runtime.cli.inspection import followed, inspected, running_deployments, unanswered
+from runtime.cli.inspection import (
+    NOTHING_RUNS,
+    followed,
+    inspected,
+    only_run,
+    running_deployments,
+    unanswered,
+)
 from runtime.cli.line.options import FORMAT, Format, deploy_command
 from runtime.cli.streams import write
 from runtime.shown_text import shown_lines
@@ -19,9 +26,6 @@ from runtime.views.facts import Fact, OutputWritten, RunSeen
 from runtime.views.inspection import RunInspection
 from runtime.views.picture import HIGHEST, picture, plain
 from runtime.views.progress_tree import ProgressTree
-
-NOTHING_RUNS = 1
-"""The exit code where there is nothing to look at."""
 
 _AT_ONCE = 16
 
@@ -67,16 +71,10 @@ def top(words: Sequence[str]) -> int:
         UsageError: the process is not a run, or there are several.
     """
     found = TOP.parser().parse_args(words)
-    runs = [found.process] if found.process else running_deployments()
-    if not runs:
-        print("gcm-deploy: you have no runs on this machine", file=sys.stderr)
+    process = found.process or only_run("top")
+    if process is None:
         return NOTHING_RUNS
-    if len(runs) > 1:
-        raise UsageError(
-            f"you have {len(runs)} runs: processes {', '.join(map(str, runs))}",
-            cure="Name one of them: gcm-deploy top PID",
-        )
-    facts = (one for one in followed(runs[0]) if not isinstance(one.record, OutputWritten))
+    facts = (one for one in followed(process) if not isinstance(one.record, OutputWritten))
     if found.once or not sys.stdout.isatty():
         _show_once(facts)
         return 0

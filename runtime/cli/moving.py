@@ -44,6 +44,7 @@ from runtime.launchers.hops import NEEDED, aliases, configuration, own_socket, u
 from runtime.launchers.lines import Collected
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.ssh import USER_FOLDER, SshLauncher
+from runtime.native_mpi import native_mpi
 from runtime.processes.launcher import package
 from runtime.processes.launcher.reaching import ssh_hops
 from runtime.results.work_folder import sources_of
@@ -306,6 +307,11 @@ def check_movable(deployment: Deployment, way: Way) -> None:
             cure="Write --detach alone, or leave these out",
         )
     for one in deployment.clusters():
+        if native_mpi(one.mpi.flavour).brings:
+            raise UsageError(
+                f"the MPI that is brought to {one.path} is this machine's",
+                cure=f"Write --detach alone, or leave out flavour='{one.mpi.flavour}'",
+            )
         front = one.front_end
         is_prepared = front.modules or front.before or front.container
         if one.hops == way and one.batch is None and is_prepared:

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from gcm.cli.common_options import Option, port
 from runtime.cli.errors import UsageError
-from runtime.cli.inspection import followed
+from runtime.cli.inspection import NOTHING_RUNS, followed, only_run
 from runtime.cli.line.options import deploy_command
 from runtime.cli.screens.report import LivingPage
 from runtime.cli.view import recorded
@@ -18,12 +18,14 @@ from runtime.views.facts import Fact
 WEB = deploy_command(
     "gcm-deploy web",
     "Show a run in a browser of this machine: one that goes on, or one that was recorded.",
-    Option("run", metavar="PID|FILE",
-           help="the process number of a gcm-deploy, as gcm-deploy ps shows it, or a recorded run"),
+    Option("run", metavar="PID|FILE", nargs="?", default="",
+           help="the process number of gcm-deploy, by default that of your only run; or a recorded "
+           "run"),
     Option("--port", metavar="PORT", read=port, default=0,
            help="the port at 127.0.0.1 (default: any free one)"),
     epilog="""\
 examples:
+  gcm-deploy web                      your only run on this machine
   gcm-deploy web 4711                 the run whose gcm-deploy is process 4711
   gcm-deploy web run.facts            a recorded run
   gcm-deploy web --port 8080 4711     where a tunnel of ssh leads to it""",
@@ -34,10 +36,13 @@ def web(words: Sequence[str]) -> int:
     """Serve the page until Ctrl-C; return the exit code.
 
     Raises:
-        UsageError: there is no such run, or the port is taken.
+        UsageError: there is no such run, or there are several, or the port is taken.
     """
     found = WEB.parser().parse_args(words)
-    facts = _facts_of(found.run)
+    run = found.run or only_run("web")
+    if run is None:
+        return NOTHING_RUNS
+    facts = _facts_of(str(run))
     first = next(facts, None)  # what is wrong is said here and not in the browser
     try:
         page = LivingPage(found.port)

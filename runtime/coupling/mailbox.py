@@ -21,7 +21,22 @@ MOST_APART = 1000
 """A value with more large buffers is pickled as a whole, since the parts of a frame are limited."""
 
 REPORT_AFTER = 30.0
-"""Seconds after which a wait reports what it waits for."""
+"""Seconds after which a wait of the driving program reports what it waits for."""
+
+SEND, RECEIVE = "send", "receive"
+
+
+class AwaitedMessage:
+    """A message for which a thread waits: to be sent, once there is room, or to be received."""
+
+    __slots__ = ("kind", "pattern", "serial", "since", "thread")
+
+    def __init__(self, kind: str, pattern: Pattern, serial: int) -> None:
+        self.kind = kind
+        self.pattern = pattern
+        self.serial = serial
+        self.thread = threading.get_ident()
+        self.since = time.monotonic()
 
 
 class Message:
@@ -54,9 +69,12 @@ class CouplingMailbox:
         member: str,
         coupling: Coupling,
         mail_to: Callable[[str], Mail],
-        report_after: float = REPORT_AFTER,
+        report_after: float | None = REPORT_AFTER,
     ) -> None:
         self.peers = peers
+        self.awaited: dict[AwaitedMessage, None] = {}
+        """What threads wait for now, however long that may last."""
+        self._waits = 0
         self._member = member
         self._coupling = coupling
         self._mail_to = mail_to
@@ -98,7 +116,11 @@ class CouplingMailbox:
 
         with self._changed:
             self._wait(
-                lambda: has_room() and fault() is None and not self._lost, fault, doing, timeout
+                lambda: has_room() and fault() is None and not self._lost,
+                fault,
+                doing,
+                timeout,
+                (SEND, Pattern(code, rank, tag)),
             )
             self.peers.window(peer).sent(heavy)
             to, number = self.peers.incarnation_of(code), self.peers.next_number(peer)
@@ -136,6 +158,7 @@ class CouplingMailbox:
                     lambda: self.peers.fault_of_pattern(pattern, doing),
                     doing,
                     timeout,
+                    (RECEIVE, pattern),
                 )
             finally:
                 self._matcher.cancel(asked)
@@ -209,25 +232,38 @@ class CouplingMailbox:
         fault: Callable[[], CodeEnded | None],
         doing: str,
         timeout: float | None,
+        what: tuple[str, Pattern],
     ) -> None:
-        """Sleep until `is_done`, with the lock held; raise if that can no longer happen."""
+        """Sleep until `is_done`, with the lock held; raise if that can no longer happen.
+
+        `what` is awaited: the kind of message, and its other end.
+        """
         begun = time.monotonic()
-        said = False
-        while not is_done():
-            ended = fault()
-            if ended is not None:
-                raise ended
-            if self._lost:
-                raise NotCoupled(f"the connection was lost while {doing}", cause=self._lost)
-            waited = time.monotonic() - begun
-            if timeout is not None and waited >= timeout:
-                raise TimeoutError(f"{doing}: timed out after {timeout:g} s")
-            if not said and waited >= self._report_after:
-                said = True
-                _warn(f"has waited for {waited:.0f} s: {doing}")
-            left = None if timeout is None else timeout - waited
-            until = None if said else self._report_after - waited
-            self._changed.wait(min((one for one in (left, until) if one is not None), default=None))
+        report_after, awaited = self._report_after, None
+        try:
+            while not is_done():
+                ended = fault()
+                if ended is not None:
+                    raise ended
+                if self._lost:
+                    raise NotCoupled(f"the connection was lost while {doing}", cause=self._lost)
+                waited = time.monotonic() - begun
+                if timeout is not None and waited >= timeout:
+                    raise TimeoutError(f"{doing}: timed out after {timeout:g} s")
+                if report_after is not None and waited >= report_after:
+                    report_after = None
+                    _warn(f"has waited for {waited:.0f} s: {doing}")
+                if awaited is None and timeout is None:
+                    self._waits += 1
+                    awaited = AwaitedMessage(*what, self._waits)
+                    self.awaited[awaited] = None
+                left = None if timeout is None else timeout - waited
+                until = None if report_after is None else report_after - waited
+                pauses = (one for one in (left, until) if one is not None)
+                self._changed.wait(min(pauses, default=None))
+        finally:
+            if awaited is not None:
+                del self.awaited[awaited]
 
     def _count(self, asked: PostedReceive) -> tuple[str, int, int, int]:
         """Count a message as received; return its sender and how much to acknowledge now, or 0."""

@@ -6,16 +6,18 @@ import atexit
 import os
 import socket
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import NotCoupled
-from runtime.coupling.mailbox import CouplingMailbox
-from runtime.coupling.message_paths import identifier_of
+from runtime.coupling.mailbox import SEND, CouplingMailbox
+from runtime.coupling.message_paths import DRIVER, identifier_of
 from runtime.coupling.peers import Peers
 from runtime.lazy_import import logger
 from runtime.machine.contracts import Mail
+from runtime.matching import ANY
 
 if TYPE_CHECKING:
     from runtime.coupling.code_wire import CodeWire
@@ -82,7 +84,7 @@ class RankSide:
         link = self._link
         codes = CodeDirectory(*directory)
         peers = Peers(me, incarnation, codes, states)
-        mailbox = CouplingMailbox(peers, link.name, link.coupling, self._mail_to)
+        mailbox = CouplingMailbox(peers, link.name, link.coupling, self._mail_to, report_after=None)
         if self._listeners:
             from runtime.coupling.code_wire import CodeWire
 
@@ -184,3 +186,34 @@ def mailbox() -> CouplingMailbox:
                 )
             _mailbox = RankSide(link).join()
         return _mailbox
+
+
+def awaited() -> Iterator[tuple[int, dict[str, object]]]:
+    """Yield what threads of this rank wait for: the thread, and its call for `runtime.waits`.
+
+    A message that the driving program may send or receive has no parts: nobody tells what it does.
+    """
+    if _mailbox is None:
+        return
+    directory = _mailbox.peers.directory
+    for one in tuple(_mailbox.awaited):
+        code, rank, tag = one.pattern.key
+        codes = directory.codes if code is ANY else (code,)
+        is_for_driver = code == DRIVER or (code is ANY and directory.has_driver)
+        peer = "" if rank is ANY or code is ANY else identifier_of(directory.path(code, rank))
+        members = [part for name in codes for part in directory.clusters(name)]
+        parts = [[one.kind, peer, None if tag is ANY else tag, True]]
+        yield (
+            one.thread,
+            {
+                "call": f"coupling.{'send' if one.kind == SEND else 'recv'}",
+                "parts": [] if is_for_driver else parts,
+                "comm": ["codes", "", [[cluster, 0, ranks - 1] for cluster, ranks in members]],
+                "needs_all": True,
+                "turn": None,
+                "root": "",
+                "seconds": time.monotonic() - one.since,
+                "serial": -one.serial,
+                "size": None,
+            },
+        )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from gcm.documents import Severity
 from runtime.doctor.records import ExaminedHost, Finding, HostFacts, Record
 from runtime.host_addresses import VIRTUAL
-from runtime.native_mpi import is_interface_chosen, native_mpi_of_library
+from runtime.native_mpi import is_interface_chosen, native_mpi, native_mpi_of_library
 
 MIB = 1 << 20
 FEW_BYTES = 50 * MIB
@@ -43,12 +43,22 @@ def check_mpi(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[
     """Yield faults of mpiexec and mpi4py: missing, broken, or of different MPIs."""
     if not host.needs_mpi:
         return
+    fault = record.mpi_fault
+    if native_mpi(host.flavour).brings:
+        if fault is not None:
+            yield _finding(
+                host, "mpi-not-brought", fault.what + _last_line(fault.cause),
+                "the descriptor wants an MPI to be brought along, which starts the ranks",
+                fault.cure,
+            )  # fmt: skip
+        return
     if not facts.mpiexec:
         yield _finding(
             host, "no-mpiexec", f"there is no {host.mpiexec!r}",
             "it starts the ranks of the cluster",
             f"{install(facts, 'mpich')}; or name the one that is there:"
-            ' <mpi command-path="/path/to/mpiexec"/>',
+            ' <mpi command-path="/path/to/mpiexec"/>' + ("" if host.is_here else
+            '; or bring one along: <mpi flavour="mpich-wheel"/>'),
         )  # fmt: skip
     if host.needs_mpi4py and not facts.packages.get("mpi4py"):
         yield _finding(
@@ -68,7 +78,6 @@ def check_mpi(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[
             " that cluster loaded (module load ...)",
         )  # fmt: skip
         return
-    fault = record.mpi_fault
     if fault is not None and facts.mpiexec:
         loaded = f" (mpi4py loads {facts.library})" if facts.library else ""
         is_other = type(fault).__name__ == "WrongMpiexec"

@@ -25,12 +25,13 @@ from runtime.doctor.asking import Conversation
 from runtime.doctor.between import findings_of
 from runtime.doctor.hosts import hosts_of, the_launcher, this_machine
 from runtime.doctor.jobs import JobExamination, JobTrial, missing_starter, refusals
-from runtime.doctor.records import Dial, ExaminedHost, Finding, Record, facts_of
+from runtime.doctor.records import Dial, ExaminedHost, Finding, HostFacts, Record, facts_of
 from runtime.launchers.base import Launcher
 from runtime.launchers.errors import LaunchError, WrongMpiexec
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import check_mpi_pair, detect_native_mpi
-from runtime.native_mpi import AUTO
+from runtime.native_mpi import AUTO, native_mpi
+from runtime.processes.launcher.package import bring_mpi_to_try
 from runtime.processes.launcher.queued_place import LoginNodes
 from runtime.processes.launcher.reaching import usual_launcher
 from runtime.processes.launcher.supply import is_on_this_machine
@@ -144,11 +145,20 @@ class _Visit:
         except LaunchError as error:
             return Record(host, fault=error)
         record = Record(host, facts, ahead=ahead)
-        if host.behind is None and facts.mpiexec and host.needs_mpi:
-            has_mpi4py = facts.library and host.needs_mpi4py
-            fault = self._try_mpi(launcher, host, facts.mpiexec, facts.python, two=bool(has_mpi4py))
-            record = replace(record, mpi_fault=fault)
+        if host.behind is None and host.needs_mpi:
+            record = replace(record, mpi_fault=self._mpi_fault(launcher, host, facts))
         return record
+
+    def _mpi_fault(
+        self, launcher: Launcher, host: ExaminedHost, facts: HostFacts
+    ) -> LaunchError | None:
+        """Return why the MPI of a host, or the one that is brought there, cannot run two ranks."""
+        if brings := native_mpi(host.flavour).brings:
+            return self._try_brought(launcher, host, facts.python, brings)
+        if not facts.mpiexec:
+            return None
+        has_mpi4py = bool(facts.library) and host.needs_mpi4py
+        return self._try_mpi(launcher, host, facts.mpiexec, facts.python, two=has_mpi4py)
 
     def _launcher(self, at: int) -> Launcher:
         """Return the launcher for a host, or for the one that it is behind."""
@@ -203,6 +213,22 @@ class _Visit:
                     return WrongMpiexec(what)
                 if two:
                     check_mpi_pair(launcher, native, mpiexec, python, timeout=self._timeout)
+            except LaunchError as error:
+                return error
+        return None
+
+    def _try_brought(
+        self, launcher: Launcher, host: ExaminedHost, python: str, brings: str
+    ) -> LaunchError | None:
+        """Return why the MPI that a run brings along cannot run two ranks, or None."""
+        with self._busy(host, f"two ranks of {brings}, which is brought there"):
+            try:
+                mpi = bring_mpi_to_try(launcher, python, brings, launcher.make_folder())
+                if host.needs_mpi4py:
+                    check_mpi_pair(
+                        launcher, native_mpi(host.flavour), mpi.mpiexec, python,
+                        environment=mpi.environment, timeout=self._timeout,
+                    )  # fmt: skip
             except LaunchError as error:
                 return error
         return None

@@ -43,6 +43,7 @@ def hosts_of(deployment: Deployment, python: str) -> list[ExaminedHost]:
             host.launcher,
             host.python,
             host.mpiexec,
+            host.flavour,
             host.folder,
             host.spans,
             host.names,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -17,14 +17,21 @@ from runtime.doctor.asking import Conversation
 from runtime.doctor.records import Finding, HostFacts, facts_of
 from runtime.launchers.allocation import JobAllocation, JobFailed
 from runtime.launchers.base import Command, Launcher
-from runtime.launchers.errors import CommandNotFound, LauncherClosed, LaunchError
+from runtime.launchers.errors import (
+    CommandNotFound,
+    LauncherClosed,
+    LaunchError,
+    WrongPlatform,
+)
 from runtime.launchers.job_queue import JobQueue
 from runtime.launchers.lines import Collected
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import SIZE_PROBE, detect_native_mpi, mpi_command
-from runtime.native_mpi import MpiWorld
+from runtime.native_mpi import MpiWorld, native_mpi
 from runtime.native_mpi.openmpi import OPEN_MPI
+from runtime.processes.launcher.package import bring_mpi_to_try
 from runtime.processes.launcher.reaching import usual_launcher
+from runtime.results.folders import make_path
 
 TWO_RANKS = "starts two ranks"
 
@@ -99,6 +106,9 @@ class JobExamination:
             what = f"{fault.what}: {fault.cause}" if fault.cause else fault.what
             why = "a run would not get its nodes either"
             return _finding(self._cluster, "job-failed", what, why, fault.cure)
+        except WrongPlatform as fault:
+            why = "the descriptor wants an MPI to be brought along, which starts the ranks"
+            return _finding(self._cluster, "mpi-not-brought", fault.what, why, fault.cure)
         finally:
             timer.cancel()
             timer.join()
@@ -139,6 +149,12 @@ class JobExamination:
     def _starters(self, there: Launcher, program: Sequence[str]) -> Iterator[Command]:
         """Yield the commands that may start two ranks; the last one is what a run would do."""
         is_root, mpiexec = there.ready().user == 0, self._cluster.mpi.command_path
+        environment: Mapping[str, str] = {}
+        if brings := native_mpi(self._cluster.mpi.flavour).brings:
+            asked = self._cluster.front_end.folder
+            named = make_path(there, program[0], asked) if asked else ""
+            mpi = bring_mpi_to_try(there, program[0], brings, there.make_folder(named))
+            mpiexec, environment = mpi.mpiexec, mpi.environment
         names = self._allocation.hosts
         hosts = [(one, 1) for one in names] if len(names) > 1 else []
         for own in self._system.own_starters:
@@ -149,7 +165,7 @@ class JobExamination:
             native = detect_native_mpi(there, mpiexec, timeout=self._timeout)
         except LaunchError:
             native = OPEN_MPI  # its options are fit for finding out that it does not work
-        world = MpiWorld(program, 2, mpiexec, hosts, self._cluster.mpi.options)
+        world = MpiWorld(program, 2, mpiexec, hosts, self._cluster.mpi.options, environment)
         yield mpi_command(world, native, is_root=is_root)
 
     def _try(self, there: Launcher, command: Command) -> str:

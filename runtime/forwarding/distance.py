@@ -165,8 +165,13 @@ class DistantListeners:
             return
         try:
             inner = _connected(path)
-        except OSError:  # the rank has gone, which the other end finds so, or no more can be open
+        except OSError as fault:  # the rank has gone, or no more can be open
             outer.close()
+            if fault.errno in (errno.ECONNREFUSED, errno.ENOENT):
+                # a host refuses where nobody listens any more; who is taken in tries for ever
+                self._reactor.watch(listener.fileno(), 0, bool)
+                self._listeners.remove(listener)
+                listener.close()
             return
         outer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         inwards = _Pipe(outer, inner, self._inwards)

@@ -171,6 +171,13 @@ class Detector:
             return []
         return list(self._declare(member, self._incarnations.get(member, 0), why))
 
+    def expect(self, member: str) -> int:
+        """Watch a member from now on that was gone; return the incarnation in which it begins."""
+        incarnation = self.declared.get(member, -1) + 1
+        for _ in self._heard_of(member, incarnation):
+            pass
+        return incarnation
+
     def tell(self, member: str, incarnation: int) -> None:
         """Pass a verdict about a member of another group on with the next heartbeats."""
         self.declared[member] = max(incarnation, self.declared.get(member, -1))
@@ -254,7 +261,7 @@ class Detector:
             if number == self._me or number in self._suspicions:
                 continue
             member, known = self.members[number], self._table.count(number)
-            begun = self._patient_until if not known else self._joined.get(number, 0)
+            begun = max(self._joined.get(number, 0), 0 if known else self._patient_until)
             if self.is_dead(member) or least < begun:
                 continue
             self._suspicions[number] = _Suspicion(now, known)

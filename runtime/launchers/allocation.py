@@ -165,6 +165,18 @@ class JobAllocation:
                 raise LauncherClosed("the run ended while the job was queued", place=self._place)
             pause = FIRST_POLL if 0.0 < early <= pause else min(1.5 * pause, LONGEST_POLL)
 
+    def is_running(self) -> bool:
+        """Tell whether the job still has its nodes.
+
+        Raises:
+            QueueSilent: that cannot be told just now, or it is still ending.
+            LaunchError: there is no connection to the login node.
+        """
+        job = self._last_job()
+        if job.phase is JobPhase.ENDING:
+            raise QueueSilent(str(job), place=self._place)
+        return job.phase is JobPhase.RUNNING
+
     def await_end(self, given_up: threading.Event) -> bool:
         """Wait until the job is over; return whether it is, or this was given up."""
         pause = FIRST_POLL
@@ -185,19 +197,24 @@ class JobAllocation:
         return tuple(login_words(self._system.inside(self._grant)))
 
     def state(self) -> str:
-        """Return what the batch system says of the job, "" where it says nothing.
-
-        Of one that is ending it says only later why: this waits for that, a few seconds.
-        """
-        until = time.monotonic() + LAST_WORDS
+        """Return what the batch system says of the job, "" where it says nothing."""
         try:
-            while (job := self._queue.job(self._number)).phase is JobPhase.ENDING:
-                if time.monotonic() > until:
-                    break
-                time.sleep(0.5)
+            return str(self._last_job())
         except LaunchError:
             return ""
-        return str(job)
+
+    def _last_job(self) -> BatchJob:
+        """Return the job. Why it is ending is told only later: this waits for that, a few seconds.
+
+        Raises:
+            LaunchError: nothing is told of it.
+        """
+        until = time.monotonic() + LAST_WORDS
+        job = self._queue.job(self._number)
+        while job.phase is JobPhase.ENDING and time.monotonic() < until:
+            time.sleep(0.5)  # a queue can only be asked again
+            job = self._queue.job(self._number)
+        return job
 
     def end(self) -> None:
         """Give the nodes back; without a connection the keeper or the lease does that."""

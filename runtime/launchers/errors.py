@@ -97,6 +97,10 @@ class WrongMpiexec(LaunchError):
     """The `mpiexec` belongs to another MPI than the programs it starts, or to no known one."""
 
 
+class WrongPlatform(LaunchError):
+    """What would be brought to a place is machine code that does not run there."""
+
+
 class MpiexecFailed(LaunchError):
     """The `mpiexec` is the right one but could not run a small job."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from runtime.launchers.base import Command, Launcher
@@ -52,8 +53,9 @@ def missing_mpiexec(mpiexec: str, fault: CommandNotFound) -> MissingMpiexec:
         place=fault.place,
         cause=fault.what,
         cure="Install an MPI there ('pip install mpich' will do, in a virtual environment whose"
-        " Python --python or <front-end python=...> names), or name the path of its mpiexec with"
-        " <mpi command-path=...>; gcm-deploy doctor tells more",
+        " Python --python or <front-end python=...> names), name the path of its mpiexec with"
+        " <mpi command-path=...>, or bring one along: <mpi flavour='mpich-wheel'/>; gcm-deploy"
+        " doctor tells more",
     )
 
 
@@ -97,15 +99,16 @@ def check_mpi_pair(
     mpiexec: str,
     python: str,
     *,
+    environment: Mapping[str, str] = MappingProxyType({}),
     timeout: float = PROBE_TIMEOUT,
 ) -> None:
-    """Return if an `mpiexec` and the mpi4py of a Python belong together.
+    """Return if an `mpiexec` and the mpi4py of a Python belong together, in an environment.
 
     A job of two ranks tells: with the wrong `mpiexec` every rank believes to be 0 of 1. It takes as
     long as starting MPI does. Raises WrongMpiexec, MpiexecFailed, MissingMpiexec.
     """
     printed = Collected()
-    world = MpiWorld((python, "-c", SIZE_PROBE), 2, mpiexec)
+    world = MpiWorld((python, "-c", SIZE_PROBE), 2, mpiexec, environment=environment)
     is_root = launcher.ready().user == 0
     process = launcher.start(mpi_command(world, native, is_root=is_root), printed)
     try:

@@ -340,6 +340,17 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitTime:
+    """Tell all ranks in how many seconds the run `ends`, and in how many they `save` their state.
+
+    Both are infinite once no job limits them any more.
+    """
+
+    ends: float
+    saves: float
+
+
+@dataclass(frozen=True, slots=True)
 class Discard:
     """Let go of the results of a cluster: the step that would fetch them is not needed."""
 
@@ -370,5 +381,6 @@ Effect = (
     | Condemn
     | CondemnRank
     | Signal
+    | LimitTime
     | Finish
 )

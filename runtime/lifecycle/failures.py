@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import field, replace
 
 from gcm.records import dataclass
 from runtime.exit_codes import OUTPUT_FAILED
@@ -43,6 +43,8 @@ class Failures:
     """What was lost while the program goes on without it."""
     _aborted: dict[str, RankDeath] | None = None
     """The ranks that a rank has ended with all others, None if none has done so."""
+    _missed: frozenset[str] = frozenset()
+    """The ranks that others had lost which failed before that."""
     _common: str = ""
     """What has ended all that was ended from outside."""
 
@@ -57,6 +59,16 @@ class Failures:
     def aborted(self) -> None:
         """Take note that a rank ends all others: from now on they end because of what failed."""
         self._aborted = {}
+        losses = (one.observed.lost for one in self._deaths() if one.observed.is_loss)
+        self._missed = frozenset(str(rank.place) for lost in losses for rank in lost)
+
+    def seen_late(self, death: RankDeath) -> RankDeath:
+        """Return a death as one of its own if a rank had missed this one before it ended the run.
+
+        Its parent may see it only after the request to end, which came because of it.
+        """
+        is_own = death.after == BY_REQUEST and death.observed.by is Witness.PARENT
+        return replace(death, after="") if is_own and death.who in self._missed else death
 
     def late_rank_died(self, death: RankDeath) -> None:
         """Take note of a rank that ended when the run was stopped for a known reason."""
@@ -76,9 +88,7 @@ class Failures:
     @property
     def was_not_survived(self) -> bool:
         """Whether a rank has failed because of what was lost."""
-        return bool(self.survived) and any(
-            isinstance(one, RankDeath) and one.observed.is_loss for one in self._known.values()
-        )
+        return bool(self.survived) and any(one.observed.is_loss for one in self._deaths())
 
     def blame_what_was_lost(self, last: str = "") -> None:
         """Take what was lost for failures after all: nobody has brought the program to its end.
@@ -141,6 +151,9 @@ class Failures:
             for one in (*(() if first is None else (first,)), *self.independent)
             if isinstance(one, RankDeath) and one.observed.exception
         }
+
+    def _deaths(self) -> Iterator[RankDeath]:
+        return (one for one in self._known.values() if isinstance(one, RankDeath))
 
     def _but_first(self) -> Iterator[Failure]:
         first = self.first

@@ -42,6 +42,7 @@ from runtime.lifecycle.events import (
     LeaveOut,
     LeftBehind,
     LetGo,
+    LimitTime,
     NodeLost,
     OutputFollows,
     OutputPassedOn,
@@ -217,6 +218,8 @@ class RunState:
         absent = sorted(self.late)
         for cluster in absent:
             yield from self._keep_places(self.clusters[cluster])
+        if self.walltimes.is_limited:
+            yield self._time_limit()
         yield Go()
         if not self.idle:
             for cluster in self.plan.ranks.keys() - absent:
@@ -227,8 +230,11 @@ class RunState:
                     yield Show(path, "running")
         for event in self._lost_early:
             self.late.remove(event.cluster)
-            yield from self._go_on_without(self.clusters[event.cluster], event.why)
+            yield from self._go_on_without(self.clusters[event.cluster], event.why, _NEVER_THERE)
         yield from self._end_if_all_ended()
+
+    def _time_limit(self) -> LimitTime:
+        return LimitTime(*self.walltimes.limit(self._now))
 
     def _keep_places(self, cluster: ClusterLife) -> Iterable[Effect]:
         """Count ranks that come later as lost: others will be started in their places."""
@@ -241,6 +247,8 @@ class RunState:
     def _place_queued(self, event: PlaceQueued) -> Iterable[Effect]:
         """Wait for as long as the queue takes: the user has asked for these nodes."""
         cluster = self.clusters[event.cluster]
+        if cluster.place is PlaceStage.LOST:  # it was given up when this was already under way
+            return
         cluster.advance_place(PlaceEvent.QUEUED, event.words)
         if event.cluster not in self.late:
             self.deadline = None
@@ -265,6 +273,8 @@ class RunState:
 
     def _place_granted(self, event: PlaceGranted) -> Iterable[Effect]:
         cluster = self.clusters[event.cluster]
+        if cluster.place is PlaceStage.LOST:
+            return
         cluster.advance_place(PlaceEvent.GRANTED)
         self.queued.pop(event.cluster, None)
         if event.walltime is not None:
@@ -357,14 +367,16 @@ class RunState:
         yield Show(self._path_of(cluster), "up" if kind == "front-end" else "starting", kind)
         if kind == "ranks":
             self.late.remove(cluster)
+            if self.walltimes.is_limited:
+                yield self._time_limit()
             yield Fill(cluster)
 
     def _not_again(self, event: StepFailed) -> Iterable[Effect]:
         """A code could not be started, whose starter is told why; or a late cluster cannot come."""
         if (cluster := event.step.partition(":")[2]) in self.late:
             yield from self._place_lost(PlaceLost(cluster, event.why))
-            return
-        yield Show(self.plan.paths[event.step], "failed", event.step.partition(":")[0])
+        elif cluster not in self.clusters or self.clusters[cluster].place is not PlaceStage.LOST:
+            yield Show(self.plan.paths[event.step], "failed", event.step.partition(":")[0])
 
     def _rank_died(self, death: RankDeath) -> Iterable[Effect]:
         goes_on = self.clusters[death.rank.cluster].goes_on
@@ -503,7 +515,7 @@ class RunState:
             if over := self.walltimes.over(self._now):
                 left_of_job = self.walltimes.left(over, self._now)
                 what = f"{self.clusters[over].name}: its job has {left_of_job:.0f} s left"
-                cure = "Ask for more walltime, or let the program save its state (signal='USR1')"
+                cure = "Ask for more walltime, or let the program save its state before that"
                 yield from self._fail(f"{what}, so the run was ended. {cure}", WALLTIME_OVER)
                 return
         if self.deadline is None or self._now < self.deadline:
@@ -562,7 +574,7 @@ class RunState:
         cluster.advance_place(PlaceEvent.LOST, event.why)
         cluster.advance_job(JobEvent.ENDED, "it was lost with its front-end")
         self.queued.pop(event.cluster, None)
-        why = event.why.splitlines()[0] if is_late else ""
+        why = event.why.splitlines()[0].removeprefix(f"{cluster.name}: ") if is_late else ""
         yield Show(self._path_of(event.cluster), "lost", why)
         if is_late:
             cluster.advance_results(ResultsEvent.CALLED)
@@ -573,17 +585,19 @@ class RunState:
             return
         self.late.discard(event.cluster)
         if self.state is RunPhase.RUNNING and cluster.goes_on:
-            yield from self._go_on_without(cluster, event.why)
+            how = _NEVER_THERE if is_late else "was lost with its front-end"
+            yield from self._go_on_without(cluster, event.why, how)
         else:
             yield from self._lost(event.cluster, event.why)
 
-    def _go_on_without(self, cluster: ClusterLife, why: str) -> Iterable[Effect]:
-        """Let the others know that a front-end has gone, which its ranks do not outlive."""
+    def _go_on_without(self, cluster: ClusterLife, why: str, how: str) -> Iterable[Effect]:
+        """Let the others know that a front-end has gone, and how with it all of its ranks."""
         self.failures.other(cluster.identifier, LOST, why, goes_on=True)
-        self.walltimes.forget(cluster.identifier)
+        if self.walltimes.forget(cluster.identifier):
+            yield self._time_limit()
         for one in cluster.ranks:
             if one.death is None:
-                death = RankDeath.lost(one.rank, "was lost with its front-end")
+                death = RankDeath.lost(one.rank, how)
                 one.die(death, is_kept=True)
                 yield self._announce(death)
                 self._check_replicas(one.rank)
@@ -728,6 +742,8 @@ class RunState:
 
         A replica is not, once each rank has a result: it was behind, or was started again too late.
         """
+        if self.life.stage is not RunStage.KILLED:
+            death = self.failures.seen_late(death)
         is_wanted = self.failures.has_failed(death.who) or not self.failures.is_explained
         is_wanted &= not self.plan.replicas or bool(self._needed.ranks_without())
         if self._outcome is None and not self.steered:
@@ -748,6 +764,8 @@ class RunState:
 
     def _place_closed(self, event: PlaceClosed | PlaceLost) -> Iterable[Effect]:
         cluster = self.clusters[event.cluster]
+        if cluster.place is PlaceStage.LOST:
+            return
         is_lost = isinstance(event, PlaceLost)
         cluster.advance_place(PlaceEvent.LOST if is_lost else PlaceEvent.CLOSED)
         why = ""
@@ -785,6 +803,7 @@ class RunState:
 
 
 _QUEUED = PlaceStage.QUEUED
+_NEVER_THERE = "will never come, its cluster was given up"
 _Action = Callable[..., Iterable[Effect]]
 _S, _R = RunPhase, RunState
 _BEFORE = (_S.STARTING, _S.HANDSHAKING)

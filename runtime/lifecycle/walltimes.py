@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import field
 
@@ -37,14 +38,28 @@ class Walltimes:
         """Count the time of a cluster from now on."""
         self._known[cluster] = now + walltime.left, walltime
 
-    def forget(self, cluster: str) -> None:
-        """Let the job of a cluster end when it does: the run goes on without it."""
-        self._known.pop(cluster, None)
+    def forget(self, cluster: str) -> bool:
+        """Let the job of a cluster end when it does; return whether there was a limit."""
+        return self._known.pop(cluster, None) is not None
 
     def left(self, cluster: str, now: float) -> float | None:
         """Return how many seconds the job of a cluster has left; None without a limit."""
         known = self._known.get(cluster)
         return None if known is None else max(0.0, known[0] - now)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a job limits the run."""
+        return bool(self._known)
+
+    def limit(self, now: float) -> tuple[float, float]:
+        """Return in how many seconds the run ends, and in how many its ranks save their state.
+
+        Each is that of whichever job comes first; both are infinite without a limit.
+        """
+        ends = [self._end_of(one) for one in self._known]
+        saves = [end - walltime.signal_before for end, walltime in self._known.values()]
+        return min(ends, default=math.inf) - now, min(saves, default=math.inf) - now
 
     @property
     def due(self) -> float | None:

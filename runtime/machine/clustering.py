@@ -143,6 +143,11 @@ class Clustering:
         self._round.expect(members)
         self._go_on()
 
+    def forget(self, member: str) -> None:
+        """Wait for a member no more, since it is lost."""
+        self._round.forget(member)
+        self._go_on()
+
     def ready(self, member: str, reports: list[Facts]) -> None:
         """Take what a member reports, of itself or of all below it."""
         self._round.report(member, reports)
@@ -248,8 +253,13 @@ class Round(Generic[R]):
         self._reports: dict[str, R] = {}
 
     def expect(self, members: Iterable[str]) -> None:
-        """Begin a round."""
-        self._expected = tuple(members)
+        """Begin a round, or have more members in the present one."""
+        self._expected = tuple(dict.fromkeys([*(self._expected or ()), *members]))
+
+    def forget(self, member: str) -> None:
+        """Wait for a member no more."""
+        if self._expected is not None:
+            self._expected = tuple(one for one in self._expected if one != member)
 
     def report(self, member: str, report: R) -> None:
         """Take what a member reports."""

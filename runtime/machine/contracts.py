@@ -155,6 +155,9 @@ class Control(Protocol):
     def signal(self, number: int) -> None:
         """Send the process of a rank a signal, which its program may handle."""
 
+    def limit_time(self, ends: float, saves: float) -> None:
+        """Tell in how many seconds the run ends, and in how many programs save their state."""
+
     def tell_state(self, number: int, with_stacks: bool) -> None:
         """Ask what a rank is doing; `Appeals.waiting` with the number is the answer."""
 
@@ -349,7 +352,10 @@ class Orders(Protocol):
     # -- who is waited for, and what has changed
 
     def expect(self, part: str, members: list[str]) -> None:
-        """Let a cluster, a site or the grid wait for these members."""
+        """Let a cluster, a site or the grid wait for these members, beside those it waits for."""
+
+    def forget(self, part: str, member: str) -> None:
+        """Let a site or the grid wait no more for a member, which is lost."""
 
     def moved(self, reports: list[Facts]) -> None:
         """Tell where ranks are that were started since, or again.
@@ -380,6 +386,9 @@ class Orders(Protocol):
     def signal_ranks(self, number: int) -> None:
         """Send all ranks a signal, which their program may handle."""
 
+    def limit_time(self, ends: float, saves: float) -> None:
+        """Let all ranks know how long the run may go on, those too that are started later."""
+
     def stop_ranks(self, grace: float) -> None:
         """Ask the ranks to end, and kill them after so many seconds."""
 
@@ -395,8 +404,11 @@ class Orders(Protocol):
     def start_node(self, name: str) -> None:
         """Start the process for the components of a node."""
 
-    def watch(self, elapsed: float) -> None:
-        """Watch the other front-ends and the launcher, which began so many seconds ago."""
+    def watch(self, elapsed: float, incarnation: int) -> None:
+        """Watch the other front-ends and the launcher, which began so many seconds ago.
+
+        For them this front-end was gone until now where its `incarnation` is above 0.
+        """
 
     def lead(self, path: str, home: str) -> None:
         """Let everything under a path be found in the node process at `home`."""

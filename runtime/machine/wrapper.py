@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -74,6 +75,8 @@ class RankWrapper:
         self.table = b""
         """Who is where; see `runtime.machine.table`."""
         self.settings: dict[str, Any] = {}
+        self.ends = self.saves = float("inf")
+        """When the run ends, and when programs save their state, by the monotonic clock here."""
         self.process = os.getpid()
         """What is asked to end: this process, or the native program that it has started."""
         self.state_of_program: Callable[[bool], dict[str, object]] | None = None
@@ -172,6 +175,11 @@ class RankWrapper:
     def signal(self, number: int) -> None:
         """Send the program a signal."""
         os.kill(self.process, number)
+
+    def limit_time(self, ends: float, saves: float) -> None:
+        """Count the time from now on: clocks of other hosts say nothing here."""
+        now = time.monotonic()
+        self.ends, self.saves = now + ends, now + saves
 
     def tell_state(self, number: int, with_stacks: bool) -> None:
         """Tell what this rank is doing, once the program runs."""

@@ -18,7 +18,7 @@ from runtime.native_mpi.known import (
     native_mpi_of_library,
     native_mpi_of_version,
 )
-from runtime.native_mpi.mpich import MPICH
+from runtime.native_mpi.mpich import MPICH, MPICH_WHEEL
 from runtime.native_mpi.openmpi import OPEN_MPI
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "FLAVOURS",
     "KNOWN",
     "MPICH",
+    "MPICH_WHEEL",
     "OPEN_MPI",
     "RANK_VARIABLES",
     "Job",

@@ -65,6 +65,9 @@ class NativeMpi:
     name = AUTO
     """What descriptors call it, and what pip calls the package that has its `mpiexec`."""
 
+    brings = ""
+    """The package of this Python whose `mpiexec` and libraries are brought to its ranks."""
+
     marks: tuple[str, ...] = ()
     """Words by which `mpiexec --version`, or the name of a loaded library, shows what it is."""
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from runtime.native_mpi.contract import AUTO, NativeMpi
-from runtime.native_mpi.mpich import MPICH
+from runtime.native_mpi.mpich import MPICH, MPICH_WHEEL
 from runtime.native_mpi.openmpi import OPEN_MPI
 
 KNOWN: tuple[NativeMpi, ...] = (MPICH, OPEN_MPI)
-"""All of them. The first one that recognises something is taken."""
+"""All that a place may have. The first one that recognises something is taken."""
 
-FLAVOURS = (AUTO, *(one.name for one in KNOWN))
+_NAMED = (*KNOWN, MPICH_WHEEL)
+
+FLAVOURS = (AUTO, *(one.name for one in _NAMED))
 """What `flavour` may be in a descriptor."""
 
 RANK_VARIABLES = tuple(name for one in KNOWN for name in one.rank_variables)
@@ -18,7 +20,7 @@ RANK_VARIABLES = tuple(name for one in KNOWN for name in one.rank_variables)
 
 def native_mpi(flavour: str) -> NativeMpi:
     """Return the native MPI of a name; for any other one what all of them have in common."""
-    return next((one for one in KNOWN if one.name == flavour), NativeMpi())
+    return next((one for one in _NAMED if one.name == flavour), NativeMpi())
 
 
 def native_mpi_of_version(words: str) -> NativeMpi | None:

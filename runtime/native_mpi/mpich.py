@@ -46,4 +46,12 @@ class Mpich(NativeMpi):
         return {_TOPOLOGY: environment.get(_TOPOLOGY, "")}
 
 
+class MpichWheel(Mpich):
+    """The MPICH that pip has installed here, brought to where there is none."""
+
+    name = "mpich-wheel"
+    brings = "mpich"
+
+
 MPICH = Mpich()
+MPICH_WHEEL = MpichWheel()

@@ -74,8 +74,11 @@ class HeartbeatLoop:
         """Who is suspected now."""
         return [one for detector in self._detectors for one in detector.suspects]
 
-    def begin(self, late: float = 0.0) -> None:
-        """Watch from now on; the others began so many seconds before."""
+    def begin(self, late: float = 0.0, incarnation: int = 0) -> None:
+        """Watch from now on; the others began so many seconds before.
+
+        One that was gone before begins in a higher `incarnation`, that `expect` returns elsewhere.
+        """
         if self._detectors:
             return
         self._begun = now = time.monotonic()
@@ -87,8 +90,8 @@ class HeartbeatLoop:
         self._detectors = [
             Detector(
                 members, self._own, self._watch.settings, now,
-                late=late, arbiter=ARBITER, only_suspected=self._only_suspected,
-                random=random,
+                incarnation=incarnation, late=late, arbiter=ARBITER,
+                only_suspected=self._only_suspected, random=random,
             )
             for members in self._watch.of(self._own)
         ]  # fmt: skip
@@ -114,6 +117,11 @@ class HeartbeatLoop:
         """Record that a member has ended."""
         if detector := self._detector_of(member):
             self._do(detector.gone(member, why, time.monotonic()))
+
+    def expect(self, member: str) -> int:
+        """Watch a member from now on that was gone; return the incarnation in which it begins."""
+        detector = self._detector_of(member)
+        return 0 if detector is None else detector.expect(member)
 
     def end(self) -> None:
         """Watch no more."""

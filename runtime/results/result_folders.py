@@ -92,6 +92,9 @@ class PlaceOfResults(Protocol):
     def let_go(self) -> None:
         """Close the connection."""
 
+    def is_shared(self, folder: str) -> bool:
+        """Tell whether another host that answers now has this folder, too; raises LaunchError."""
+
 
 class FolderAtPlace:
     """The work folder of a cluster, at the place of its front-end.
@@ -150,9 +153,10 @@ class FolderAtPlace:
     def list(self, given_up: GivenUp) -> dict[str, Entry]:
         """Return what it holds."""
         launcher, work = self._place.launcher, self._path
-        guard = 0 if launcher is self._launcher else self._first.guard
+        is_another = launcher is not self._launcher and launcher.ready().host == self._first.host
+        guard = self._first.guard if is_another else 0
         host, found = fetching.list_folder(launcher, work, guard, given_up=given_up)
-        if found is None and host != self._first.host:
+        if found is None and host != self._first.host and not self._place.is_shared(work):
             raise FetchFailed(
                 f"{work} is on {self._first.host}, but {host} answers now", place=launcher.place
             )

@@ -7,9 +7,9 @@ import filecmp
 import os
 import shutil
 import threading
-import time
 from collections.abc import Callable
 
+from runtime.clocks import clock
 from runtime.deployment.model import DeployedCluster, Position
 from runtime.results.instructions import own_name
 from runtime.shown_text import LONGEST_CELL, shown
@@ -26,13 +26,12 @@ class ResultPlacement:
 
     Where clusters have different contents for one path, that of the first one in the order of the
     descriptor gets it, whichever came first; `.site.cluster` is appended to the name of the others.
-    The same is done if a file at the path was written here since this was made, as the run began.
+    The same is done if a file at the path was written here since this was made, as the run began,
+    which `clock` tells however long this host slept.
     `warn` is called for each. What was at a path before the run is kept once, in `FORMER`.
     """
 
-    def __init__(
-        self, warn: Callable[[str], None], clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, warn: Callable[[str], None], clock: Callable[[], float] = clock) -> None:
         self._warn = warn
         self._clock = clock
         self._begun = clock()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import threading
-import time
-from collections import deque
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
@@ -16,8 +13,9 @@ from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.transitions import change
 from runtime.transport.backlog import UNREAD_SECONDS, Backlog
+from runtime.transport.channel_reader import ChannelReader
 from runtime.transport.errors import ChannelClosed, FrameError, NotSendable, TransportError
-from runtime.transport.frames import MOST_BYTES, Frame, FrameReader
+from runtime.transport.frames import MOST_BYTES, Frame
 from runtime.transport.held_flow import HeldFlow
 from runtime.transport.messages import (
     CALL,
@@ -35,12 +33,12 @@ from runtime.transport.messages import (
     target_of,
 )
 from runtime.transport.outbox import SEND_LIMIT, Outbox
+from runtime.transport.pending_calls import BlockingCall, CallFuture, PendingCalls
 from runtime.transport.reactor import Reactor, Timer
 from runtime.transport.streams import ByteStream
 
 _log = logging.getLogger(__name__)
 
-_READS_AT_ONCE = 16
 _LINGER_SECONDS = 2.0
 
 
@@ -162,26 +160,19 @@ class Channel:
         self._handler = handler
         self._relay = relay
         self._codec = codec
-        self._reader = FrameReader(most_bytes)
-        self._outbox = Outbox(stream, self._ask_for_room, send_limit)
+        self._outbox = Outbox(stream, partial(reactor.soon, self._writable), send_limit)
         self._backlog = Backlog[IncomingCall](
-            reactor, self._outbox, self._give_up, patience=patience
+            reactor, self._outbox, self.give_up, patience=patience
         )
+        self._reader = ChannelReader(reactor, stream, self._outbox, self, most_bytes)
         self._lock = threading.Lock()
-        self._numbers = itertools.count(1)
-        self._waiting: dict[int, _Asked | _Answer | _PassedOn] = {}
+        self._pending = PendingCalls()
         self._ended: ChannelClosed | None = None
         self._stage = ChannelStage.NEW
-        self._broken = ""
         self._linger: Timer | None = None
         self._when_closed: list[Callable[[ChannelClosed], None]] = []
-        self._reading = threading.Lock()
-        self._read_elsewhere = False  # by a thread that waits for its answer
-        self._deferred: deque[Frame] = deque()  # what that one has read for others
-        self._wanting = threading.RLock()
-        self.flow = HeldFlow(reactor, self._outbox, self._backlog, self._want, most_held)
+        self.flow = HeldFlow(reactor, self._outbox, self._backlog, self._reader.want, most_held)
         self.peer = peer
-        self.received_bytes = 0
         self._received = 0
 
     # -- for those who call ----------------------------------------------------------------------
@@ -198,7 +189,7 @@ class Channel:
         answers may be somebody behind the peer who is trusted more, or less.
         """
         codec = codec or self._codec
-        answer = _Answer(self, invocation, codec)
+        answer = CallFuture(invocation, self.peer, codec, self._reader)
         try:
             self._ask(answer, invocation, codec)
         except (NotSendable, FrameError) as error:
@@ -214,20 +205,19 @@ class Channel:
             Exception: what the call raised.
         """
         codec = codec or self._codec
-        asked = _Asked(self, invocation)
+        asked = BlockingCall(invocation, self.peer)
         self._ask(asked, invocation, codec)
-        self.read_for(asked, None)
-        return outcome_of(asked.outcome or asked.awaited(), self.peer, codec)
+        return outcome_of(asked.awaited(self._reader), self.peer, codec)
 
-    def _ask(self, asked: _Answer | _Asked, invocation: Invocation, codec: Codec) -> None:
-        number = asked.number = self._await(asked)
+    def _ask(self, asked: CallFuture | BlockingCall, invocation: Invocation, codec: Codec) -> None:
+        number = asked.number = self._pending.add(asked)
         if not number:
             return
         try:
             given = invocation.args, invocation.kwargs
             self._send(call_frame(CALL, number, invocation, given, codec))
         except Exception:
-            if self._waiting.pop(number, None) is not None:
+            if self._pending.withdraw(number):
                 raise
 
     def note(self, invocation: Invocation, *, now: bool = False) -> None:
@@ -241,7 +231,8 @@ class Channel:
         """
         given = invocation.args, invocation.kwargs
         if not self._send(call_frame(NOTE, 0, invocation, given, self._codec), now=now):
-            raise self._closed_error(invocation)
+            assert self._ended is not None
+            raise self._ended.without_result_of(invocation)
 
     def close(self) -> None:
         """Hang up once everything that was sent has left, or after two seconds; twice is once."""
@@ -251,6 +242,11 @@ class Channel:
     def is_closed(self) -> bool:
         """Whether the connection has ended."""
         return self._ended is not None
+
+    @property
+    def received_bytes(self) -> int:
+        """How many bytes have come."""
+        return self._reader.received_bytes
 
     @property
     def sent_bytes(self) -> int:
@@ -286,16 +282,6 @@ class Channel:
 
     # -- sending ---------------------------------------------------------------------------------
 
-    def _await(self, awaited: _Asked | _Answer | _PassedOn) -> int:
-        """Wait for an outcome under a fresh number; 0 if none can come, which was told then."""
-        number = next(self._numbers)
-        self._waiting[number] = awaited
-        # Either this thread takes it out again or the one that ends the channel does.
-        if self._ended is None or self._waiting.pop(number, None) is None:
-            return number
-        awaited.arrived(self._closed_error(awaited.about))
-        return 0
-
     def _send(
         self, frame: Frame, *, owned: bool = False, answer: bool = False, now: bool = False
     ) -> bool:
@@ -304,172 +290,46 @@ class Channel:
             return self._outbox.put_now(parts, owned=owned, answer=answer)
         return self._outbox.put(parts, answer=answer)
 
-    def _ask_for_room(self) -> None:
-        self._reactor.soon(self._writable)
-
     def _writable(self) -> None:
         if self._ended is not None:
             return
         try:
             self._outbox.flush()
         except OSError as error:
-            self._broken = f"the connection broke: {error}"
-            # What the other end still said before it hung up counts.
-            self._readable()
-            with self._wanting:
-                if not self._read_elsewhere:  # else the reader does this when nothing is left
-                    self._end(self._broken)
+            self._reader.read_last(f"the connection broke: {error}")
             return
         self.flow.release()
         while (request := self._backlog.take()) is not None:
             self._admit(request)
-        self._want()
+        self._reader.want()
         if self._stage is ChannelStage.CLOSING and not self._outbox.size:
-            self._end("it was closed on this side")
-
-    def _closed_error(self, awaited: object) -> ChannelClosed:
-        ended = self._ended
-        return ChannelClosed(
-            f"the connection ended, so there is no result of {awaited}",
-            place=self.peer,
-            cause=ended.what if ended else "",
-            cure=ended.cure if ended else "",
-        )
+            self.handle_end("it was closed on this side")
 
     # -- receiving, on the reactor's thread ------------------------------------------------------
 
     def _begin(self, received: bytes) -> None:
         if self._ended is not None:
             return
-        self._reactor.at_close(self, lambda: self._end("this process ends"))
-        self._stream.attach(self._reactor, self._readable, self._writable)
-        self._want()
-        with self._reading:
-            if received:
-                self._take(partial(self._reader.feed, received))
+        self._reactor.at_close(self, lambda: self.handle_end("this process ends"))
+        self._stream.attach(self._reactor, self._reader.readable, self._writable)
+        self._reader.begin(received)
         self._advance(ChannelEvent.BEGUN)
-
-    def _want(self, *, elsewhere: bool | None = None) -> None:
-        """Tell the reactor what to look out for, not to read while a caller does so `elsewhere`."""
-        with self._wanting:
-            if elsewhere is not None:
-                self._read_elsewhere = elsewhere
-            if self._ended is None:
-                read = not self._read_elsewhere and self._may_read
-                self._stream.want(read=read, write=self._outbox.size > 0)
-            elif elsewhere is False:
-                self._stream.close()
 
     @property
     def is_held(self) -> bool:
         """Whether nothing is read from it now, since what it brought before cannot be passed on."""
-        return not self._may_read
+        return bool(self.flow.held_by) or self._backlog.is_full
 
-    @property
-    def _may_read(self) -> bool:
-        return not (self.flow.held_by or self._backlog.is_full)
-
-    def _readable(self) -> None:
-        if self._reading.acquire(blocking=False):
-            try:
-                self._read()
-            finally:
-                self._reading.release()
-
-    def _read(self) -> None:
-        while self._deferred:
-            self._take(lambda: [self._deferred.popleft()])
-        for _ in range(_READS_AT_ONCE):
-            if self._ended is not None or not self._may_read:
-                return
-            space = self._reader.space()
-            room = len(space)
-            try:
-                count = self._stream.receive_into(space)
-            except OSError as error:
-                self._end(f"the connection broke: {error}")
-                return
-            if not count:
-                if count is not None:
-                    where = "" if self._reader.is_between_frames else " in the middle of a message"
-                    self._end(f"the other end closed the connection{where}")
-                return
-            self.received_bytes += count
-            try:
-                for frame in self._reader.filled(count):
-                    self._dispatch(frame)
-            except FrameError as error:
-                self._give_up(str(error))
-            if count < room:  # there is no more, or the reactor tells of it
-                return
-
-    def _take(self, read: Callable[[], list[Frame]]) -> None:
-        try:
-            for frame in read():
-                self._dispatch(frame)
-        except FrameError as error:
-            self._give_up(str(error))
-
-    # -- receiving, on the thread that waits for an answer ---------------------------------------
-
-    def read_for(self, answer: _Answer | _Asked, seconds: float | None) -> None:
-        """Read until an answer has come, in place of the reactor, as long as nothing else comes.
-
-        So waiters are woken by the answer itself. What is for others is left to the reactor.
-        It may return early: when somebody else reads, or the stream cannot be waited for here.
-        """
-        if self._stage is ChannelStage.NEW or self._reactor.is_own_thread():
-            return
-        if not self._reading.acquire(blocking=False):
-            return
-        try:
-            self._want(elsewhere=True)
-            deadline = None if seconds is None else time.monotonic() + seconds
-            while not answer.done() and self._reads_on_for(answer, deadline):
-                pass
-        finally:
-            self._reading.release()
-            self._want(elsewhere=False)
-            if self._broken:
-                self._reactor.soon(self._writable)
-            elif self._deferred:
-                self._reactor.soon(self._readable)
-
-    def _reads_on_for(self, answer: _Answer | _Asked, deadline: float | None) -> bool:
-        """Wait and read once; tell whether the answer may still be read here."""
-        if self._ended is not None or self._deferred or not self._may_read:
-            return False
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        if not self._stream.await_readable(left):
-            return False
-        try:
-            count = self._stream.receive_into(self._reader.space())
-            if not count:
-                return count is None
-            self.received_bytes += count
-            frames = self._reader.filled(count)
-        except OSError as error:
-            self._reactor.soon(partial(self._end, f"the connection broke: {error}"))
-            return False
-        except FrameError as error:
-            self._reactor.soon(partial(self._give_up, str(error)))
-            return False
-        for frame in frames:
-            if frame.number == answer.number and frame.kind >= RESULT and not self._deferred:
-                self._dispatch(frame)
-            else:
-                self._deferred.append(frame)
-        return True
-
-    def _give_up(self, why: str) -> None:
+    def give_up(self, why: str) -> None:
+        """End the connection, whose other end does what makes no sense."""
         _log.warning("the connection to %s is given up: %s", self.peer, why)
-        self._end(why)
+        self.handle_end(why)
 
-    def _dispatch(self, frame: Frame) -> None:
+    def handle_frame(self, frame: Frame) -> None:
+        """Take a result to its call, and serve a call; raises FrameError for what is neither."""
         self._received += 1
         if RESULT <= frame.kind <= FAILURE:
-            if (found := self._waiting.pop(frame.number, None)) is not None:
-                found.arrived(frame)
+            self._pending.settle(frame)
         elif CALL <= frame.kind <= NOTE:
             request = IncomingCall(frame, self, self._codec)
             if not self._backlog.keeps(request, frame.size):
@@ -535,7 +395,7 @@ class Channel:
     def _pass_on(self, request: IncomingCall, onward: Channel) -> None:
         frame, number = request.frame, 0
         if frame.kind == CALL:
-            number = onward._await(_PassedOn(request, self, onward))
+            number = onward._pending.add(_PassedOn(request, self, onward))
             if not number:
                 return
         onward._forward(Frame(frame.kind, number, frame.parts), self)
@@ -551,13 +411,14 @@ class Channel:
         if not self._advance(ChannelEvent.CLOSED):
             return
         if not self._outbox.size:
-            self._end("it was closed on this side")
+            self.handle_end("it was closed on this side")
         else:
             self._linger = self._reactor.later(
-                _LINGER_SECONDS, lambda: self._end("it was closed on this side")
+                _LINGER_SECONDS, lambda: self.handle_end("it was closed on this side")
             )
 
-    def _end(self, why: str) -> None:
+    def handle_end(self, why: str) -> None:
+        """Let go of everything, since the connection has ended."""
         with self._lock:
             if self._ended is not None:
                 return
@@ -567,16 +428,10 @@ class Channel:
             self._linger.cancel()
         self._outbox.end()
         self._backlog.end()
-        with self._wanting:
-            if self._read_elsewhere:
-                self._stream.hang_up()  # the reader closes it
-            else:
-                self._stream.close()
+        self._reader.close()
         self._reactor.at_close(self, None)
         self.flow.end()
-        for number in list(self._waiting):
-            if (awaited := self._waiting.pop(number, None)) is not None:
-                awaited.arrived(self._closed_error(awaited.about))
+        self._pending.end(self._ended)
         for call in self._when_closed:
             call(self._ended)
 
@@ -585,84 +440,6 @@ class Channel:
         before = self._stage
         self._stage = change(TRANSITIONS, before, event, self, why)
         return self._stage is not before
-
-
-class _Asked:
-    """A call that its caller waits for, and nobody else."""
-
-    __slots__ = ("_call", "_channel", "_gate", "number", "outcome")
-
-    def __init__(self, channel: Channel, call: Invocation) -> None:
-        self._channel = channel
-        self._call = call
-        self._gate: threading.Lock | None = None
-        self.number = 0
-        self.outcome: Frame | ChannelClosed | None = None
-
-    @property
-    def about(self) -> object:
-        """The call, and where it goes."""
-        return f"{self._call} at {self._channel.peer}"
-
-    def done(self) -> bool:
-        """Return whether the outcome is there."""
-        return self.outcome is not None
-
-    def arrived(self, outcome: Frame | ChannelClosed) -> None:
-        """Take the outcome, unopened."""
-        self.outcome = outcome
-        if self._gate is not None:
-            self._gate.release()
-
-    def awaited(self) -> Frame | ChannelClosed:
-        """Wait until another thread has brought the outcome, and return it."""
-        gate = threading.Lock()
-        gate.acquire()
-        self._gate = gate
-        if self.outcome is None:
-            gate.acquire()
-        assert self.outcome is not None
-        return self.outcome
-
-
-class _Answer(Future[Any]):
-    """The future of a call: the thread that waits for it reads the channel, if no other does."""
-
-    _state = "RUNNING"  # it cannot be cancelled
-
-    def __init__(self, channel: Channel, call: Invocation, codec: Codec) -> None:
-        super().__init__(call)
-        self._channel = channel
-        self._codec = codec
-        self.number = 0
-
-    @property
-    def about(self) -> object:
-        """The call, and where it goes."""
-        return f"{self._call} at {self._channel.peer}"
-
-    @about.setter
-    def about(self, call: object) -> None:
-        self._call = call
-
-    def arrived(self, outcome: Frame | ChannelClosed) -> None:
-        """Open the result, or take the reason why there is none."""
-        try:
-            result = outcome_of(outcome, self._channel.peer, self._codec)
-        except Exception as error:  # it is what the call raised
-            self.set_exception(error)
-        else:
-            self.set_result(result)
-
-    def _wait(self, timeout: float | None) -> None:
-        if timeout is None:
-            self._channel.read_for(self, None)
-        else:
-            deadline = time.monotonic() + timeout
-            self._channel.read_for(self, timeout)
-            timeout = max(0.0, deadline - time.monotonic())
-        if not self.done():
-            super()._wait(timeout)
 
 
 class _PassedOn:

@@ -28,6 +28,15 @@ class Unreachable(TransportError):
 class ChannelClosed(TransportError):
     """The connection ended; whatever was awaited over it will not come."""
 
+    def without_result_of(self, call: object) -> ChannelClosed:
+        """Return why a call that was made over the connection has no result."""
+        return ChannelClosed(
+            f"the connection ended, so there is no result of {call}",
+            place=self.place,
+            cause=self.what,
+            cure=self.cure,
+        )
+
 
 class NotSendable(TransportError):
     """An argument, a result or an error cannot be sent to another process."""

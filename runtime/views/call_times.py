@@ -11,8 +11,8 @@ from runtime.views.facts import CallsCounted, Fact
 UNEVEN = 0.1
 """From this imbalance on it is told: by how much of the longest computation others have less."""
 
-LEAST_SECONDS = 0.1
-"""Shorter computations are not compared."""
+LEAST_SECONDS = 0.3
+"""If it is less on average, it is nothing: the starts of Python differ by that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,8 @@ class CallTimes:
     def imbalance(self, seconds: Callable[[str], float | None], names: RankNames) -> list[str]:
         """Return a sentence if one rank computed longer than the others, which waited for it.
 
-        `seconds` returns how long a rank has run. What is no time in MPI counts as computation.
+        `seconds` returns how long a rank has run. What is no time in MPI counts as computation. If
+        the others were hardly longer in MPI for it, nobody waited: they just ended earlier.
         """
         waited: dict[str, float] = {}
         for ranks in self._calls.values():
@@ -80,12 +81,14 @@ class CallTimes:
             return []
         longest = max(computed, key=computed.__getitem__)
         most, mean = computed[longest], sum(computed.values()) / len(computed)
-        if most < LEAST_SECONDS or (most - mean) / most < UNEVEN:
+        others = sum(waited[rank] for rank in computed if rank != longest) / (len(computed) - 1)
+        less = most - mean
+        if less < max(LEAST_SECONDS, UNEVEN * most) or others - waited[longest] < less / 2:
             return []
         calls = self._waits_of_others(longest)
         where = f", most of all in {calls[0]}" if calls else ""
         return [
-            f"The load is uneven by {(most - mean) / most:.0%}: {names.name(longest)} computed for"
+            f"The load is uneven by {less / most:.0%}: {names.name(longest)} computed for"
             f" {most:.1f} s, a rank on average for {mean:.1f} s. The others waited{where}."
         ]
 

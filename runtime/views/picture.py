@@ -82,7 +82,10 @@ def overview(tree: ProgressTree, seconds: float) -> Line:
     counts = tree.rank_states()
     ranks = ", ".join(f"{number} {state}" for state, number in counts.items())
     shown = f"  {ranks}" if ranks else ""
-    style = FAILED if phase.endswith("failure") else STUCK if counts[STUCK] else phase
+    if tree.code is not None:
+        style = FAILED if tree.code else DONE
+    else:
+        style = FAILED if phase.endswith("failure") else STUCK if counts[STUCK] else phase
     return (
         StyledText(tree.name, "title"),
         StyledText(f"  {phase}", style),

@@ -11,9 +11,11 @@ from gcm.records import dataclass
 from runtime.topology import RankNames
 from runtime.views.facts import (
     MACHINE,
+    CommandEnded,
     Fact,
     MessagesCounted,
     RankSeen,
+    RunEnded,
     RunPlanned,
     RunSeen,
     StateChanged,
@@ -110,13 +112,15 @@ class ProgressTree:
     """The parts of the machine of a run; `take` is the only way in.
 
     Sites, clusters and ranks are known by the names that facts have; `others` are helper processes
-    and nodes. `samples` has what clusters had sent when they were last asked.
+    and nodes. `samples` has what clusters had sent when they were last asked. `code` is the exit
+    code, None before the end.
     """
 
     def __init__(self) -> None:
         self.name = ""
         self.names = RankNames()
         self.goes_on = False
+        self.code: int | None = None
         self.sites: list[tuple[str, list[ProgressPart]]] = []
         self.others: dict[str, ProgressPart] = {}
         self.samples: dict[Way, SentMessages] = {}
@@ -146,6 +150,8 @@ class ProgressTree:
                 self._never |= self._replace(found, WAITING, STUCK)
             case MessagesCounted() as sent if fact.name in self._clusters:
                 self._sample(fact, sent)
+            case RunEnded(code) | CommandEnded(code):
+                self.code = code
 
     def _plan(self, planned: RunPlanned) -> None:
         self.name, self.names, self.goes_on = planned.deployment, planned.names(), planned.goes_on
@@ -246,15 +252,18 @@ class ProgressTree:
         """Return what the whole machine is doing."""
         ranks = self.rank_states()
         states = {part.state for part in (*self.clusters, *self.others.values())} | set(ranks)
-        if states & BAD:
+        is_running = bool(ranks.keys() & {RUNNING, WAITING, STUCK})
+        if self.code is not None:
+            return f"ended, exit code {self.code}"
+        if states & BAD and not (self.goes_on and is_running):
             return "ending after a failure"
         if ranks[STUCK]:
             return f"{self._ranks(STUCK)} of {self._ranks()} ranks can never go on"
-        if ranks[RUNNING] or ranks[WAITING]:
+        if is_running:
             return RUNNING
         if states <= {PLANNED}:
             return PLANNED
-        return "ending" if states <= OVER or ranks[DONE] else STARTING
+        return "ending" if states <= OVER or ranks[DONE] or ranks[ENDED] else STARTING
 
     def _all_ranks(self) -> Iterator[str]:
         for cluster in self._clusters.values():

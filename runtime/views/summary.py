@@ -190,18 +190,20 @@ def _rows(summary: Summary) -> Iterator[tuple[str, ...]]:
 
 
 def _results_table(results: tuple[Results, ...]) -> Table:
-    rows = [_results_row(one) for one in results[:MOST_CLUSTERS]]
+    """Return what came home; what a descriptor lets be discarded has a column where that is so."""
+    columns = 5 if any(one.others and one.kept is None for one in results) else 4
+    rows = [_results_row(one)[:columns] for one in results[:MOST_CLUSTERS]]
     if left := len(results) - len(rows):
-        rows.append((f"and {left} more", "", "", "", ""))
-    heading = ("results of", "files", "bytes", "came to", "not asked for")
-    return Table(heading, tuple(rows), frozenset({1, 2, 4}))
+        rows.append((f"and {left} more", *[""] * (columns - 1)))
+    heading = ("results of", "files", "bytes", "came to", "files discarded")
+    return Table(heading[:columns], tuple(rows), frozenset({1, 2, 4}) & set(range(columns)))
 
 
 def _results_row(one: Results) -> tuple[str, ...]:
-    folders = ", ".join(one.folders) or "-"
+    folders, discarded = ", ".join(one.folders) or "-", f"{one.others:,}"
     if one.kept is not None:
-        folders = f"kept in {one.kept.where}"
-    return (one.cluster, f"{one.files:,}", f"{one.bytes:,}", folders, f"{one.others:,}")
+        folders, discarded = f"kept in {one.kept.where}", "0"
+    return (one.cluster, f"{one.files:,}", f"{one.bytes:,}", folders, discarded)
 
 
 def _held_table(held: tuple[HeldNodes, ...]) -> Table:

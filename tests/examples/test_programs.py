@@ -160,7 +160,7 @@ def test_the_verdict_over_two_clusters_is_the_same_when_a_replica_is_killed_in_t
                     story["ended"] = fact.time
                 case RankDeath():
                     story.setdefault(f"{fact.name} died", fact.time)
-    assert [*story][:3] == ["begun", "0:1:1 died", "ended"]
+    assert [*story][:2] == ["begun", "0:1:1 died"]  # others may end before all output is there
     assert story["begun"] < story["0:1:1 died"] < story["ended"]
 
 

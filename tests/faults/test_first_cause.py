@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -341,21 +342,27 @@ def test_a_run_whose_front_ends_are_told_to_end_by_somebody_else_has_failed(
     assert process.stdout.readline() == "up\n"
     for pid in descendants({process.pid}, processes()):
         if name_of(pid) == "gcm-front-end":
-            os.kill(pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):  # one that is told so may end the others first
+                os.kill(pid, signal.SIGTERM)
     _, err = process.communicate(timeout=60)
     assert process.returncode == LOST, err
     assert re.search(r"(: the front-end has ended\.|front-ends .* was killed by SIGTERM)", err), err
 
 
 def name_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/comm").read_text().strip()
+    return read(pid, "comm").decode().strip()
 
 
 def called(pid: int) -> str:
+    return os.path.basename(read(pid, "cmdline").split(b"\0")[0].decode())
+
+
+def read(pid: int, what: str) -> bytes:
+    """Read what the system tells of a process; nothing once it has ended."""
     try:
-        return os.path.basename(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode())
+        return Path(f"/proc/{pid}/{what}").read_bytes()
     except OSError:
-        return ""
+        return b""
 
 
 def test_a_program_that_has_enabled_faulthandler_itself_gets_what_it_says(tmp_path: Path) -> None:

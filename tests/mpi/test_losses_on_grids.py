@@ -86,3 +86,15 @@ def test_a_loss_ends_the_run_where_errors_are_fatal(grid: Grid, call: str) -> No
     )
     assert "ProcessGone: rank 1 (site0/cluster1 0) on " in " ".join(said[0])
     assert time.monotonic() - began < 40
+
+
+def test_a_lost_rank_whose_end_its_parent_sees_late_is_blamed_all_the_same(grid: Grid) -> None:
+    """Later than the rank that missed it has ended the run, as on a busy machine."""
+    program = LOST.replace(
+        "os.kill(os.getpid(), 9)",
+        """parent, go_on = os.getppid(), "sleep 0.5; kill -CONT $0"
+        os.posix_spawn("/bin/sh", ["/bin/sh", "-c", go_on, str(parent)], os.environ, setsid=True)
+        os.kill(parent, 19)
+        os.kill(os.getpid(), 9)""",
+    )
+    grid("1+1", program.format(errors="fatal") + "\n    world.Barrier()\n", code=137)

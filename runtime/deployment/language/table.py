@@ -354,7 +354,7 @@ _BATCH = ElementType(
                   choices=("none", "USR1", "USR2", "INT", "TERM"),
                   to=lambda name: "" if name == "none" else name),
         Attribute("signal-before", DURATION, "How long before the end of the walltime they get "
-                  "it.", default="2min"),
+                  "it, and call functions of `MPI.Before_walltime`.", default="2min"),
         Attribute("reserve", DURATION, "How long before the end the run is ended, so that results "
                   "come home; by default 60 s, or a quarter of a short walltime.",
                   to=lambda found: found or None),
@@ -407,7 +407,8 @@ _MPI = ElementType(
     "below.",
     (
         Attribute("command-path", COMMAND, "The `mpiexec` to use.", default="mpiexec", blank=False),
-        Attribute("flavour", CHOICE, "Which MPI that is; `auto` asks it at the start.",
+        Attribute("flavour", CHOICE, "Which MPI that is; `auto` asks it at the start. "
+                  "`mpich-wheel` is the package `mpich` of this Python, which is brought along.",
                   default=AUTO, choices=FLAVOURS),
         Attribute("ranks", NUMBER, "How many ranks; by default one for each slot of its nodes.",
                   least=1, most=1_000_000),

@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from runtime.mpi.surface.topology_facts import Gateways as Gateways
     from runtime.mpi.surface.topology_facts import Neighborhood as Neighborhood
     from runtime.mpi.surface.topology_facts import SiteInfo as SiteInfo
+    from runtime.mpi.surface.walltime import Before_walltime as Before_walltime
+    from runtime.mpi.surface.walltime import Time_left as Time_left
     from runtime.topology import Neighbourhood as Neighbourhood
     from runtime.topology import Reachability as Reachability
 
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
 
 
 _LATER = {
+    "Before_walltime": "runtime.mpi.surface.walltime",
     "Checkpoint": "runtime.mpi.surface.checkpoint",
     "ClusterInfo": "runtime.mpi.surface.topology_facts",
     "Gateways": "runtime.mpi.surface.topology_facts",
@@ -87,6 +90,7 @@ _LATER = {
     "Neighbourhood": "runtime.topology",
     "Random": "runtime.mpi.surface.random_numbers",
     "Reachability": "runtime.topology",
+    "Time_left": "runtime.mpi.surface.walltime",
 }
 """What few programs name."""
 

@@ -59,7 +59,8 @@ def put_around(
             call = getattr(cls, name, None)
             if call is not None and not hasattr(call, mark):
                 made = make(call, name)
-                made.__name__, made.__doc__ = name, call.__doc__
+                made.__name__ = made.__qualname__ = name
+                made.__doc__ = call.__doc__
                 setattr(made, mark, call)
                 setattr(cls, name, staticmethod(made) if name in OF_CLASS else made)
 

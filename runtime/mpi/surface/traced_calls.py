@@ -1,9 +1,13 @@
 """Keeps the latest MPI calls of this rank and its messages, where a run is traced.
 
 Each call of the program passes one function more, which takes the time before and after it and adds
-a row to a ring. So a trace has what the program asked for: its own messages, inside a cluster as
-between clusters, but not those of which collectives are made. Where nobody traces, this module is
-not loaded, and calls are as they are.
+a packed row to a ring. So a trace has what the program asked for: its own messages, inside a
+cluster as between clusters, but not those of which collectives are made. Where nobody traces, this
+module is not loaded, and calls are as they are.
+
+Calls that are made of other traced ones (collectives, exchanges, completions of several requests)
+mark their thread, and what is called inside leaves no row. Sends and receives are made of no traced
+calls, and no traced call is made of them, so these, the shortest, neither ask nor mark.
 
 A receive is known when it is complete: then its status tells who has sent. One that the program
 begins leaves a note at its request, which becomes a row when a wait or test completes it. MPI
@@ -18,6 +22,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
+from struct import error as StructError
 from typing import Any
 
 from mpi4py import MPI
@@ -54,9 +59,9 @@ MOST_COMMUNICATORS = 256
 
 
 class _TracedRequest(MPI.Request):
-    """A request of native MPI with the note that it leaves."""
+    """A request of native MPI, at which a receive leaves its note."""
 
-    __slots__ = ("_posted",)
+    _posted: tuple[float, int] | None = None
 
 
 _PROBES = {"Probe", "probe", "Mprobe", "mprobe"}
@@ -66,32 +71,26 @@ _ROOTS = {
 }  # fmt: skip
 """Where the root stands among the arguments."""
 
-_MISSING = object()
-"""Stands for an argument that was not given."""
-
 _MOST = (1 << 31) - 1
-_clock = time.monotonic
+_clock, _pack = time.monotonic, ROW.pack
 _ANY_SOURCE, _ANY_TAG = MPI.ANY_SOURCE, MPI.ANY_TAG
 
 Call = Callable[..., Any]
-Row = tuple[float, float, int, int, Any, Any, Any]
 
 
 class _Rows:
     """The ring, and what the numbers in it stand for.
 
     Functions around short calls append rows themselves: a call more would cost as much as they do.
+    A row is bytes and no tuple, at which the collector of garbage would look again and again.
     """
 
     def __init__(self) -> None:
-        self.ring: deque[Row] = deque(maxlen=MOST_ROWS)
+        self.ring: deque[bytes] = deque(maxlen=MOST_ROWS)
         self.calls: list[tuple[str, str]] = []
         self.counts: list[int] = []
         self.plans = [NATIVE]
-        self._native: set[int] = set()
-        self.known: dict[int, int] = {}
-        self._comms: list[list[Any]] = []  # with the object, so that no id comes again
-        self.hands = self.ring.append, self.counts, self.known, self.remember
+        self._comms: list[list[Any]] = []  # with the object, whose name is asked at the end
 
     def call(self, name: str, kind: str) -> int:
         """Return the number of a call of some kind."""
@@ -108,18 +107,19 @@ class _Rows:
 
     def remember(self, comm: Any) -> int:
         """Return the number of a communicator, now that it can still say who its members are."""
-        if (number := self.known.get(id(comm))) is None:
+        if comm._traced is None:
             if len(self._comms) == MOST_COMMUNICATORS:
-                return NO_COMMUNICATOR
-            number = self.known[id(comm)] = len(self._comms)
-            self._comms.append([comm, *_members(comm)])
-            if members_behind(comm) is None:
-                self._native.add(number)
+                comm._traced = NO_COMMUNICATOR
+            else:
+                comm._traced = len(self._comms)
+                self._comms.append([comm, *_members(comm)])
+        number: int = comm._traced
         return number
 
-    def is_native(self, call: int, comm: int) -> bool:
-        """Tell whether a call is a collective that native MPI has carried out."""
-        return comm in self._native and self.calls[call][1] == traced.COLLECTIVE
+    def add(self, begun: float, ended: float, call: int, comm: int, *numbers: Any) -> None:
+        """Add a row; a rank, tag or size that is no number, or too large a one, is unknown."""
+        self.counts[call] += 1
+        self.ring.append(ROW.pack(begun, ended, call, comm, *map(_number, numbers)))
 
     def communicators(self) -> list[list[Any]]:
         """Return of each communicator its name, what all members know it by, and its peers."""
@@ -142,6 +142,10 @@ _SENT, _RECEIVED = _rows.call("", traced.SENT), _rows.call("", traced.RECEIVED)
 
 def trace() -> None:
     """Keep calls from now on."""
+    for communicator in COMMUNICATORS:
+        communicator._traced = None  # its number in rows, once it has one
+    for request in REQUESTS:
+        request._posted = None  # of a receive that goes on: when, and on which communicator
     for classes, kinds in (
         (COMMUNICATORS, _OF_COMMUNICATORS),
         ((*REQUESTS, _TracedRequest), _OF_REQUESTS),
@@ -162,28 +166,17 @@ def trace() -> None:
 
 
 def recorded(rows_at_a_time: int = 20_000) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield what was kept: a head, and rows relative to the time in it; at least once."""
+    """Yield what was kept: a head, and rows on the clock of this host; at least once."""
     rows = list(_rows.ring)
-    begun = rows[0][0] if rows else _clock()
     head = {
-        "begun": begun,
+        "begun": 0.0,
         "calls": [list(one) for one in _rows.calls],
         "communicators": _rows.communicators(),
         "plans": _rows.plans,
         "dropped": sum(_rows.counts) - len(rows),
     }
     for at in range(0, max(1, len(rows)), rows_at_a_time):
-        piece = rows[at : at + rows_at_a_time]
-        yield head, b"".join(_packed(row, begun) for row in piece)
-
-
-def _packed(row: Row, begun: float) -> bytes:
-    """Return a row as bytes; a rank or a tag that is no number has made the call fail."""
-    _, _, call, comm, peer, tag, size = row
-    if tag == UNKNOWN and _rows.is_native(call, comm):
-        tag = _rows.plan(NATIVE)
-    numbers = map(_number, (peer, tag, size))
-    return ROW.pack(row[0] - begun, row[1] - begun, call, comm, *numbers)
+        yield head, b"".join(rows[at : at + rows_at_a_time])
 
 
 # --- around calls: all have the name by which the look at stacks passes over them --------------
@@ -193,92 +186,84 @@ def _numbered(make: Callable[..., Call], kind: str, call: Call, name: str) -> Ca
     return make(call, _rows.call(name, kind), name)
 
 
-def _add(row: Row) -> None:
-    _rows.counts[row[2]] += 1
-    _rows.ring.append(row)
-
-
 def _send(call: Call, number: int, name: str) -> Call:
-    append, counts, known, remember = _rows.hands
-    begins, what = name in NONBLOCKING, "buf" if name[0].isupper() else "obj"
+    append, counts = _rows.ring.append, _rows.counts
+    begins = name in NONBLOCKING
 
-    def observed_call(
-        self: Any, buf: Any = _MISSING, dest: Any = _MISSING, tag: int = 0, **options: Any
-    ) -> Any:
-        if buf is _MISSING and what in options:
-            buf = options.pop(what)
-        if options or buf is _MISSING or dest is _MISSING:  # mpi4py says what is wrong
-            given = {what: buf, "dest": dest, "tag": tag} | options
-            return call(self, **{name: one for name, one in given.items() if one is not _MISSING})
-        if _inside.call:
-            return call(self, buf, dest, tag)
-        if (comm := known.get(id(self))) is None:
-            comm = remember(self)
-        _inside.call, begun = True, _clock()
+    def observed_call(self: Any, buf: Any, dest: int, tag: int = 0) -> Any:
+        if (comm := self._traced) is None:
+            comm = _rows.remember(self)
+        begun = _clock()
         try:
             result = call(self, buf, dest, tag)
             return _noted(result) if begins else result
         finally:
-            _inside.call = False
-            counts[number] += 1
-            append((begun, _clock(), number, comm, dest, tag, getattr(buf, "nbytes", UNKNOWN)))
+            end, size = _clock(), getattr(buf, "nbytes", UNKNOWN)
+            try:
+                append(_pack(begun, end, number, comm, dest, tag, size))
+                counts[number] += 1
+            except StructError:
+                _rows.add(begun, end, number, comm, dest, tag, size)
+
+    return observed_call
+
+
+def _send_object(call: Call, number: int, name: str) -> Call:
+    send = _send(call, number, name)
+
+    def observed_call(self: Any, obj: Any, dest: int, tag: int = 0) -> Any:
+        return send(self, obj, dest, tag)
 
     return observed_call
 
 
 def _receive(call: Call, number: int, name: str) -> Call:
-    append, counts, known, remember = _rows.hands
+    append, counts = _rows.ring.append, _rows.counts
     needs_buffer = name == "Recv"
 
     def observed_call(
         self: Any, buf: Any = None, source: int = _ANY_SOURCE, tag: int = _ANY_TAG,
         status: Any = None,
     ) -> Any:  # fmt: skip
-        if _inside.call:
-            return call(self, buf, source, tag, status)
-        if (comm := known.get(id(self))) is None:
-            comm = remember(self)
+        if (comm := self._traced) is None:
+            comm = _rows.remember(self)
         if status is None and (source == _ANY_SOURCE or tag == _ANY_TAG):
             status = MPI.Status()
-        _inside.call, begun = True, _clock()
+        begun = _clock()
         try:
             return call(self, buf, source, tag, status)
         finally:
-            _inside.call = False
             end, size = _clock(), getattr(buf, "nbytes", UNKNOWN) if needs_buffer else UNKNOWN
             if status is not None:
                 source, tag, size = status.source, status.tag, status.count
-            counts[number] += 1
-            append((begun, end, number, comm, source, tag, size))
+            try:
+                append(_pack(begun, end, number, comm, source, tag, size))
+                counts[number] += 1
+            except StructError:
+                _rows.add(begun, end, number, comm, source, tag, size)
 
     return observed_call
 
 
 def _post(call: Call, number: int, _name: str) -> Call:
-    append, counts, known, remember = _rows.hands
+    append, counts = _rows.ring.append, _rows.counts
 
     def observed_call(
         self: Any, buf: Any = None, source: int = _ANY_SOURCE, tag: int = _ANY_TAG
     ) -> Any:
-        if _inside.call:
-            return call(self, buf, source, tag)
-        if (comm := known.get(id(self))) is None:
-            comm = remember(self)
-        _inside.call, begun = True, _clock()
-        try:
-            request = _noted(call(self, buf, source, tag))
-        finally:
-            _inside.call = False
+        if (comm := self._traced) is None:
+            comm = _rows.remember(self)
+        begun = _clock()
+        request = _noted(call(self, buf, source, tag))
         request._posted = begun, comm
+        append(_pack(begun, _clock(), number, comm, source, tag, UNKNOWN))
         counts[number] += 1
-        append((begun, _clock(), number, comm, source, tag, UNKNOWN))
         return request
 
     return observed_call
 
 
 def _exchange(call: Call, number: int, name: str) -> Call:
-    remember = _rows.remember
     # mpi4py's arguments: those of `Sendrecv_replace` have no second buffer
     names = ["sendbuf", "dest", "sendtag", "recvbuf", "source", "recvtag", "status"]
     if name == "sendrecv":
@@ -294,29 +279,30 @@ def _exchange(call: Call, number: int, name: str) -> Call:
         given |= dict(zip(names, args, strict=False)) | options
         status = given.get("status") or MPI.Status()
         given["status"] = status
-        comm, _inside.call, begun = remember(self), True, _clock()
+        comm, _inside.call, begun = _rows.remember(self), True, _clock()
         try:
             result = call(self, **given)
         finally:
             _inside.call, end = False, _clock()
-            _add((begun, end, number, comm, UNKNOWN, UNKNOWN, UNKNOWN))
+            _rows.add(begun, end, number, comm, UNKNOWN, UNKNOWN, UNKNOWN)
         size = getattr(given[names[0]], "nbytes", UNKNOWN)
-        _add((begun, end, _SENT, comm, given["dest"], given["sendtag"], size))
-        _add((begun, end, _RECEIVED, comm, status.source, status.tag, status.count))
+        _rows.add(begun, end, _SENT, comm, given["dest"], given["sendtag"], size)
+        _rows.add(begun, end, _RECEIVED, comm, status.source, status.tag, status.count)
         return result
 
     return observed_call
 
 
 def _plain(call: Call, number: int, name: str) -> Call:
-    append, counts, known, remember = _rows.hands
+    append, counts = _rows.ring.append, _rows.counts
     at, begins = _ROOTS.get(name, 0), name in NONBLOCKING
+    usual = _rows.plan(NATIVE) if _rows.calls[number][1] == traced.COLLECTIVE else UNKNOWN
 
     def observed_call(self: Any, *args: Any, **options: Any) -> Any:
         if _inside.call:
             return call(self, *args, **options)
-        if (comm := known.get(id(self))) is None:
-            comm = remember(self)
+        if (comm := self._traced) is None:
+            comm = _rows.remember(self)
         _inside.call, begun = True, _clock()
         try:
             result = call(self, *args, **options)
@@ -325,41 +311,48 @@ def _plain(call: Call, number: int, name: str) -> Call:
             _inside.call, end = False, _clock()
             if (plan := _inside.plan) != UNKNOWN:
                 _inside.plan = UNKNOWN
+            elif self._members is None:
+                plan = usual
             root: Any = UNKNOWN
             if at:
                 root = args[at] if len(args) > at else options.get("root", 0)
             size = getattr(args[0], "nbytes", UNKNOWN) if args else UNKNOWN
-            counts[number] += 1
-            append((begun, end, number, comm, root, plan, size))
+            try:
+                append(_pack(begun, end, number, comm, root, plan, size))
+                counts[number] += 1
+            except StructError:
+                _rows.add(begun, end, number, comm, root, plan, size)
 
     return observed_call
 
 
 def _complete_one(call: Call, number: int, name: str) -> Call:
-    append, counts, _, _ = _rows.hands
+    append, counts = _rows.ring.append, _rows.counts
     is_test = "est" in name
 
     def observed_call(self: Any, status: Any = None) -> Any:
         if _inside.call:
             return call(self, status)
-        posted: Any = getattr(self, "_posted", None)
-        if posted is not None and status is None:
+        if (posted := self._posted) is not None and status is None:
             status = MPI.Status()
-        _inside.call, begun, result = True, _clock(), None
+        begun, result = _clock(), None
         try:
             result = call(self, status)
             return result
         finally:
-            _inside.call = False
             end, done = _clock(), not is_test or is_flagged(result)
             if done:
+                append(_pack(begun, end, number, NO_COMMUNICATOR, UNKNOWN, UNKNOWN, UNKNOWN))
                 counts[number] += 1
-                append((begun, end, number, NO_COMMUNICATOR, UNKNOWN, UNKNOWN, UNKNOWN))
             if posted is not None and done and status is not None:
                 self._posted = None
-                counts[_RECEIVED] += 1
-                came = status.source, status.tag, status.count
-                append((posted[0], end, _RECEIVED, posted[1], *came))
+                begun, comm = posted
+                source, tag, size = status.source, status.tag, status.count
+                try:
+                    append(_pack(begun, end, _RECEIVED, comm, source, tag, size))
+                    counts[_RECEIVED] += 1
+                except StructError:
+                    _rows.add(begun, end, _RECEIVED, comm, source, tag, size)
 
     return observed_call
 
@@ -381,13 +374,13 @@ def _complete_several(call: Call, number: int, name: str) -> Call:
             _inside.call = False
         end, places = _clock(), completed_places(name, result, len(requests))
         if places or not is_test:
-            _add((begun, end, number, NO_COMMUNICATOR, UNKNOWN, UNKNOWN, UNKNOWN))
+            _rows.add(begun, end, number, NO_COMMUNICATOR, UNKNOWN, UNKNOWN, UNKNOWN)
         for at, place in enumerate(places):
             if posted[place] is not None:
                 requests[place]._posted = None
                 (posted_at, comm), status = posted[place], statuses if is_any else statuses[at]
                 came = status.source, status.tag, status.count
-                _add((posted_at, end, _RECEIVED, comm, *came))
+                _rows.add(posted_at, end, _RECEIVED, comm, *came)
         return result
 
     return observed_call
@@ -396,8 +389,10 @@ def _complete_several(call: Call, number: int, name: str) -> Call:
 _Kinds = tuple[tuple[Collection[str], Callable[..., Call], str], ...]
 
 _OF_COMMUNICATORS: _Kinds = (
-    (SENDS | {f"I{one.lower()}" for one in SENDS if one[0].isupper()}
-     | {"isend", "issend", "ibsend"}, _send, traced.SEND),
+    ({one for name in SENDS if name[0].isupper() for one in (name, f"I{name.lower()}")},
+     _send, traced.SEND),
+    ({one for name in SENDS if name[0].islower() for one in (name, f"i{name}")},
+     _send_object, traced.SEND),
     (RECEIVES - _PROBES, _receive, traced.RECEIVE),
     ({"Irecv", "irecv"}, _post, traced.POST),
     (EXCHANGES, _exchange, traced.WAIT),
@@ -417,7 +412,9 @@ _OF_REQUESTS: _Kinds = (
 
 def _noted(request: Any) -> Any:
     """Return a request of native MPI as one whose waits are traced."""
-    return _TracedRequest(request) if type(request) is MPI.Request else request
+    if type(request) is MPI.Request:
+        return MPI.Request.__new__(_TracedRequest, request)  # quicker than a call of the class
+    return request
 
 
 def _number(value: Any) -> int:

@@ -1,10 +1,9 @@
-"""The context of a daemon's components: configuration, identity, clock, and dialler of members."""
+"""The context of a daemon's components: configuration, identity, and dialler of members."""
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -17,14 +16,6 @@ from runtime.peers.connections.passing import PassedConnections
 from runtime.peers.model import Principal
 
 log = logging.getLogger(__name__)
-
-
-def clock() -> float:
-    """Return the seconds of a clock that nobody sets, and that goes on while this host sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if _HAS_BOOTTIME else time.monotonic()
-
-
-_HAS_BOOTTIME = hasattr(time, "CLOCK_BOOTTIME")
 
 
 @dataclass(frozen=True, slots=True)

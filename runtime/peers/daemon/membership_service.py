@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from gcm import provides
+from runtime.clocks import clock
 from runtime.peers.connections.connection import MemberConnection
 from runtime.peers.contracts import LabMembership, Plain
 from runtime.peers.credentials.credential import write_secret
-from runtime.peers.daemon.context import DaemonContext, Repeated, Standing, clock
+from runtime.peers.daemon.context import DaemonContext, Repeated, Standing
 from runtime.peers.daemon.finding import addresses_of, own_addresses
 from runtime.peers.daemon.round_trips import RoundTrips
 from runtime.peers.errors import PeerError, Refused

@@ -9,17 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from gcm import provides
+from runtime.clocks import clock
 from runtime.peers.booking import AdmissionControl, AdmissionRules, Hold, PlacesRequest
 from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.connections.serving import calling_host
 from runtime.peers.contracts import Reservation
-from runtime.peers.daemon.context import (
-    DaemonContext,
-    Repeated,
-    ReservedPlaces,
-    Standing,
-    clock,
-)
+from runtime.peers.daemon.context import DaemonContext, Repeated, ReservedPlaces, Standing
 from runtime.peers.daemon.owner import OwnersWork
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.model import Member, Principal, Reason, key_of

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 
+from runtime.clocks import clock
 from runtime.peers.connections.connection import MemberConnection
-from runtime.peers.daemon.context import DaemonContext, clock
+from runtime.peers.daemon.context import DaemonContext
 from runtime.peers.errors import PeerError
 from runtime.peers.latency import RttTable, RttTarget, network_of
 from runtime.peers.model import Member

@@ -9,9 +9,10 @@ import threading
 from typing import Any
 
 from gcm import provides
+from runtime.clocks import clock
 from runtime.peers.connections.serving import calling_host
 from runtime.peers.contracts import LabMembership, Plain
-from runtime.peers.daemon.context import DaemonContext, Repeated, Standing, clock
+from runtime.peers.daemon.context import DaemonContext, Repeated, Standing
 from runtime.peers.daemon.finding import addresses_of, own_addresses
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.latency import near_and_others, network_of

@@ -6,8 +6,9 @@ import time
 from typing import Annotated
 
 from gcm import provides, requires
+from runtime.clocks import clock
 from runtime.peers.contracts import Plain, StatusService
-from runtime.peers.daemon.context import DaemonContext, Standing, clock
+from runtime.peers.daemon.context import DaemonContext, Standing
 from runtime.peers.errors import Refused
 from runtime.peers.model import MemberRole, Principal, Reason
 

@@ -7,6 +7,7 @@ comes first. A code that is started again waits for the launcher's word again, a
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from enum import StrEnum
 
@@ -77,6 +78,7 @@ class CodeRuns:
         self.whereabouts = Whereabouts()
         """Who is where, as far as it is known."""
         self._lost: list[Facts] = []  # where others go on without these
+        self._limits: tuple[float, float] | None = None  # by the monotonic clock here
         self._past: list[tuple[int, int, int]] = []
         self._ended: list[RanksRun] = []  # runs of which something may be left
         self.present = None if new is None else new(FIRST)
@@ -133,10 +135,23 @@ class CodeRuns:
         """Let the ranks run as far as it has to be known who is where, which it is now."""
         self._advance(CodeEvent.LOCATED)
 
+    def limit_time(self, ends: float, saves: float) -> None:
+        """Let the ranks know how long the run may go on, or tell them when they may run."""
+        now = time.monotonic()
+        self._limits = now + ends, now + saves
+        if self.present is not None and self.present.is_released:
+            self._tell_limits()
+
+    def _tell_limits(self) -> None:
+        if self._limits is not None:
+            now, (ends, saves) = time.monotonic(), self._limits
+            self._components.control.limit_time(ends - now, saves - now)
+
     def _advance(self, event: CodeEvent) -> None:
         before, self._stage = self._stage, change(TRANSITIONS, self._stage, event, "the code here")
         is_new = self._stage is CodeStage.RELEASED and before is not self._stage
         if is_new and self.present is not None:
+            self._tell_limits()
             self.present.go(encoded(self.whereabouts.everybody), self._lost)
 
     def replaced(self, reports: list[Facts]) -> None:
@@ -145,6 +160,7 @@ class CodeRuns:
         if replacing and self.present is not None and self.present.is_released:
             table = encoded(self.whereabouts.everybody)
             self._components.views.view(table)
+            self._tell_limits()
             for rank in replacing:
                 if RankName.parse(rank).cluster == self.present.cluster:
                     self.present.admit(rank, table, self._lost)

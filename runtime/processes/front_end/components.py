@@ -190,6 +190,10 @@ class Components:
             down.wire()
         self._contents[part].expect(members)
 
+    def forget(self, part: str, member: str) -> None:
+        """Let a component wait no more for a member."""
+        self._contents[part].forget(member)
+
     def is_ready(self, rank: str) -> None:
         """Let a rank take part in the round of its cluster."""
         self._own.is_ready(rank)

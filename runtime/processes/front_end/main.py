@@ -267,6 +267,10 @@ class FrontEndProcess:
         if (ranks := self._code.present) is not None:
             ranks.signal(number)
 
+    def limit_time(self, ends: float, saves: float) -> None:
+        """Let all ranks know how long the run may go on."""
+        self._code.limit_time(ends, saves)
+
     def stop_ranks(self, grace: float) -> None:
         """Ask the ranks to end, and kill them after a while."""
         if (ranks := self._code.present) is not None:
@@ -278,10 +282,10 @@ class FrontEndProcess:
         if (ranks := self._code.present) is not None:
             ranks.kill()
 
-    def watch(self, elapsed: float) -> None:
+    def watch(self, elapsed: float, incarnation: int) -> None:
         """Watch the other front-ends and the launcher, which began so many seconds ago."""
         if self._heartbeats is not None:
-            self._heartbeats.begin(elapsed)
+            self._heartbeats.begin(elapsed, incarnation)
         watch = self._configuration.watch
         if watch is not None and self._frozen is None and self._code.present is not None:
             from runtime.processes.front_end.frozen_ranks import FrozenRanks
@@ -345,6 +349,10 @@ class FrontEndProcess:
     def expect(self, part: str, members: list[str]) -> None:
         """Let a component of this process wait for its members."""
         self._components.expect(part, members)
+
+    def forget(self, part: str, member: str) -> None:
+        """Let a component of this process wait no more for a member."""
+        self._components.forget(part, member)
 
     def moved(self, reports: list[Facts]) -> None:
         """Take note of where ranks are that were started since, or again."""

@@ -171,7 +171,8 @@ class CoAllocator:
                     self._report_given_back(request)
                     self._give_back(request)
                 case UseNodes(requests, late):
-                    self.deployment = self.deployment.led_without(self._planner.missing())
+                    others = [*self._planner.missing(), *self._given_up]
+                    self.deployment = self.deployment.led_without(others)
                     for one in requests:
                         grant = self._chosen[one.cluster] = self._grants[one]
                         grant.used_since, grant.is_late = time.monotonic(), late

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Self
 
 from runtime.coupling.deployed_codes import Codes
 from runtime.deployment.model import ASSEMBLY, DeployedCluster
-from runtime.deployment.planning.opening import TUNNELS
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import Step, StepKind
 from runtime.errors import GridError
@@ -39,6 +38,7 @@ from runtime.lifecycle.events import (
     Kill,
     LeaveOut,
     LetGo,
+    LimitTime,
     Show,
     Signal,
     Start,
@@ -268,7 +268,7 @@ class Executor:
                 self._stop()
             case LeaveOut() | Fill() | LetGo():
                 self._do_to_late(effect)
-            case Announce() | CondemnRank() | TellUnreachable() | Signal():
+            case Announce() | CondemnRank() | TellUnreachable() | Signal() | LimitTime():
                 self._do_to_ranks(effect)
             case Condemn(cluster, why):
                 self._verdicts.condemn(self._places[cluster], why)
@@ -289,11 +289,14 @@ class Executor:
                 self._late.leave_out(cluster)
                 self._shake_hands()
             case Fill(cluster):
+                self._late.joined(cluster)
                 self._ranks.fill(cluster)
             case LetGo(cluster):
                 self._let_go(self._places[cluster])
 
-    def _do_to_ranks(self, effect: Announce | CondemnRank | TellUnreachable | Signal) -> None:
+    def _do_to_ranks(
+        self, effect: Announce | CondemnRank | TellUnreachable | Signal | LimitTime
+    ) -> None:
         match effect:
             case Announce(death, is_new):
                 self._ranks.announce(death, is_new=is_new)
@@ -303,6 +306,9 @@ class Executor:
                 self._ranks.lose_to(by, rank, why)
             case Signal(cluster, name):
                 self._places[cluster].orders.signal_ranks(int(signal.Signals[f"SIG{name}"]))
+            case LimitTime(ends, saves):
+                for place in self._places.values():
+                    place.orders.limit_time(ends, saves)
 
     def publish_figures(self, state: RunState) -> None:
         """Tell what was carried and what came home; log what nobody has received."""
@@ -341,9 +347,9 @@ class Executor:
                 self._handshakes.append("" if cluster == "grid" else cluster)
                 self._shake_hands()
             case StepKind.PROCESS:
-                self._tasks.do(step.name, lambda: self._help(step), self._failed(step))
+                self._tasks.do(step.name, lambda: self._help(step), self._failed(step.name))
             case StepKind.TUNNELS:
-                self._tasks.do(step.name, lambda: self._open_tunnels(step), self._failed(step))
+                self._open_tunnels(step.name, StepUp(step.name))
             case StepKind.FETCH:
                 self._stage_out.fetch(step)
             case StepKind.NODE | StepKind.ASSEMBLE if self._assembly is not None:
@@ -351,26 +357,32 @@ class Executor:
             case _:
                 self._post(StepFailed(step.name, f"{step.name}: this cannot be started"))
 
-    def _open_tunnels(self, step: Step, new: ClusterPlace | None = None) -> None:
-        """Open tunnels between all clusters that need them, or only those to a new one."""
-        clusters = [one.identifier for one in self._plan.deployment.tunnelled()]
-        places = [self._places[one] for one in clusters if one not in self._late.missing]
-        if len(places) < 2:
-            self._post(StepUp(step.name))
+    def _open_tunnels(
+        self, step: str, up: StepUp | Callable[[], None], new: ClusterPlace | None = None
+    ) -> None:
+        """Open the tunnels of a step between all that need them, or only those to a new place."""
+        needed = [self._places[one.identifier] for one in self._plan.deployment.tunnelled()]
+        places = [one for one in needed if self._late.is_there(one)]
+        if len(places) < 2 or not (new is None or new in places):
+            self._post(up)
             return
-        tunnels = Tunnels(self._local, self._post, new)
+        tunnels = Tunnels(self._local, self._post, step, places, up=up, new=new)
         self._tunnels += (tunnels,)
-        tunnels.start(step, places)
+        self._tasks.do(f"opening tunnels of {step}", tunnels.start, self._failed(step))
 
     def _join_late(self) -> None:
-        """Let clusters join that have come late, over tunnels where they need these."""
+        """Let clusters join that have come late, once the ranks there could reach others."""
         if not self._has_begun or self._stopping:
             return
-        for place in self._late.join():
-            if place.cluster in self._plan.deployment.tunnelled():
-                step = self._steps[TUNNELS]
-                opened = partial(self._open_tunnels, step, place)
-                self._tasks.do(step.name, opened, self._failed(step))
+        for step, why in self._late.unled():
+            self._post(StepFailed(step, why))
+        for place in self._late.arrived():
+            step, join = f"front-end:{place.identifier}", partial(self._join, place)
+            self._open_tunnels(step, join, place)  # if that fails, it is as one that did not open
+
+    def _join(self, place: ClusterPlace) -> None:
+        if not (self._stopping or place.was_lost):
+            self._late.join(place)
 
     def _go(self) -> None:
         self._has_begun = True
@@ -416,9 +428,9 @@ class Executor:
     def _explained(self) -> None:
         self._post(Explained())
 
-    def _failed(self, step: Step) -> Failed:
+    def _failed(self, step: str) -> Failed:
         """Return what tells that a step failed."""
-        return lambda fault: self._post(StepFailed(step.name, str(fault)))
+        return lambda fault: self._post(StepFailed(step, str(fault)))
 
     def _is_lost(self, place: ClusterPlace, words: str, fault: GridError | None) -> None:
         self._post(lambda: self._lose(place, words, fault))
@@ -433,6 +445,7 @@ class Executor:
             self._openings.closed(place)
         elif not place.was_lost:  # else it is known already
             self._openings.lost(place, words, fault)
+            self._join_late()  # without those that it led
 
     def _let_go(self, place: ClusterPlace) -> None:
         """Give the nodes back of a cluster that will not come, once its work folder is removed."""
@@ -444,7 +457,9 @@ class Executor:
 
         place.was_lost = True
         self._stage_out.leave_out(place.identifier)
+        self._late.leave(place)
         self._tasks.do(f"closing {place.cluster.path}", close)
+        self._join_late()  # without those that it would have led
 
     def _help(self, step: Step) -> None:
         launcher = self._places[step.by.partition(":")[2]].launcher if step.by else self._local
@@ -453,7 +468,7 @@ class Executor:
     def _shake_hands(self) -> None:
         """Let parts of the machine wait for their members, but not before all front-ends serve."""
         if self._late.are_others_up():
-            self._verdicts.begin(self._late.missing)
+            self._verdicts.begin()
             waiting, self._handshakes = self._handshakes, []
             for part in waiting:
                 self.router.host_of(part).orders.expect(part, self._members(part))
@@ -480,6 +495,7 @@ class Executor:
         self._credits[place.identifier].taken(0)
         if self._stopping:
             place.orders.stop()
+        self._verdicts.join(place)
         self._shake_hands()
         self._join_late()
 

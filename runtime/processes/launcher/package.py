@@ -15,6 +15,7 @@ from runtime.launchers.base import Command, Launcher
 from runtime.launchers.errors import CommandNotFound, LaunchError, PythonMissing
 from runtime.launchers.lines import Collected
 from runtime.launchers.packages import stage_packages
+from runtime.processes.launcher.mpi_wheel import PLATFORM, BroughtMpi, Platform, bring_mpi
 
 PACKAGES = ("gcm", "runtime")
 FOLDER = "packages"
@@ -26,12 +27,14 @@ PROBE_TIMEOUT = 60.0
 MPI4PY = "mpi4py"
 
 # Run by the Python in question: tells where it looks for modules besides its own folders, how its
-# machine code is called where it has no mpi4py, and the digest of the package it would import.
+# machine code is called and what it depends on, whether it has mpi4py, and the digest of the
+# package that it would import.
 _PROBE = """
 import hashlib, importlib.machinery, importlib.util, os, sys
 print(os.environ.get("PYTHONPATH", "").encode(errors="surrogateescape").hex())
-has_mpi4py = importlib.util.find_spec("mpi4py") is not None
-print("" if has_mpi4py else importlib.machinery.EXTENSION_SUFFIXES[0])
+print(importlib.machinery.EXTENSION_SUFFIXES[0])
+{platform}
+print("" if importlib.util.find_spec("mpi4py") is None else "mpi4py")
 digest = hashlib.sha256()
 for name in {packages!r}:
     found = importlib.util.find_spec(name)
@@ -64,21 +67,24 @@ def digest() -> str:
 class PythonThere:
     """What a Python at a place has: this version of the package or not, and its PYTHONPATH.
 
-    `lacks_mpi4py` is how the names of its extension modules end, empty where it has mpi4py.
+    `suffix` is how the names of its extension modules end.
     """
 
     has_package: bool
     search: str
-    lacks_mpi4py: str
+    suffix: str
+    platform: Platform
+    has_mpi4py: bool
 
-    def missing(self) -> tuple[str, ...]:
-        """Return the packages that have to be brought along.
+    def missing(self, *, brings_mpi: bool = False) -> tuple[str, ...]:
+        """Return the packages that have to be brought along; one that `brings_mpi` its mpi4py, too.
 
         mpi4py is machine code, which fits only a Python of the same version on the same kind of
         machine. Its wheel is for MPICH and Open MPI, whichever is found there.
         """
         own = () if self.has_package else PACKAGES
-        return (*own, MPI4PY) if self.lacks_mpi4py in _mpi4py_suffixes() else own
+        is_missing = (brings_mpi or not self.has_mpi4py) and self.suffix in _mpi4py_suffixes()
+        return (*own, MPI4PY) if is_missing else own
 
 
 def _mpi4py_suffixes() -> set[str]:
@@ -92,7 +98,8 @@ def _mpi4py_suffixes() -> set[str]:
 def python_at(launcher: Launcher, python: str) -> PythonThere:
     """Return what a Python at a place has; raises LaunchError."""
     printed = Collected()
-    process = launcher.start(Command((python, "-c", _PROBE.format(packages=PACKAGES))), printed)
+    probe = _PROBE.format(packages=PACKAGES, platform=PLATFORM)
+    process = launcher.start(Command((python, "-c", probe)), printed)
     process.close_input()
     try:
         ended = process.wait(PROBE_TIMEOUT)
@@ -110,12 +117,14 @@ def python_at(launcher: Launcher, python: str) -> PythonThere:
             cause="\n".join(process.tail),
             cure="Name another Python in the cluster's <front-end>; 3.11 or newer is needed",
         )
-    path, lacks, found = [*printed.output.split("\n"), "", "", ""][:3]
+    lines = [*map(str.strip, printed.output.split("\n")), *[""] * 5]
+    path, suffix, platform, has_mpi4py, found = lines[:5]
     try:
         known = os.fsdecode(bytes.fromhex(path))
     except ValueError:  # a wrapper around that Python prints something of its own
         known = ""
-    return PythonThere(found.strip() == digest(), known, lacks.strip())
+    has = found == digest(), known, suffix, Platform.parse(platform), bool(has_mpi4py)
+    return PythonThere(*has)
 
 
 def bring(
@@ -127,6 +136,16 @@ def bring(
     """
     stage_packages(launcher, python, names, f"{run_directory}/{FOLDER}")
     return f"{run_directory}/{FOLDER}"
+
+
+def bring_mpi_to_try(launcher: Launcher, python: str, distribution: str, folder: str) -> BroughtMpi:
+    """Stage an MPI and its mpi4py into a folder; its ranks find both. Raises LaunchError."""
+    there = python_at(launcher, python)
+    mpi = bring_mpi(launcher, distribution, there.platform, folder)
+    if MPI4PY not in there.missing(brings_mpi=True):
+        return mpi
+    search = bring(launcher, python, folder, [MPI4PY])
+    return BroughtMpi(mpi.mpiexec, {**mpi.environment, "PYTHONPATH": search})
 
 
 def _files(name: str) -> list[Path]:

@@ -131,6 +131,10 @@ class ClusterPlace:
         """Give up the connection, over which nothing comes any more; raises LaunchError."""
         raise FetchFailed("nothing comes any more from the file system of this machine")
 
+    def is_shared(self, folder: str) -> bool:  # noqa: ARG002 - known of login nodes only
+        """Tell whether another host that answers now has a folder, too; raises LaunchError."""
+        return False
+
     def abort(self) -> None:
         """Give up a place that is still being opened."""
         self.kill()
@@ -183,6 +187,11 @@ class RemotePlace(ClusterPlace):
         self._reach = reach
         self._given_up = threading.Event()
 
+    @property
+    def _has_own_launcher(self) -> bool:
+        """Whether the launcher ends with the place."""
+        return self.launcher is not self._local
+
     def open(self, plan: DeploymentPlan, keys: Keys, handler: RequestHandler) -> None:
         """Reach the cluster, bring files, start its front-end; raises LaunchError."""
         self.launcher = self._reach(self.cluster, self._local, SSH_TIMEOUT)
@@ -222,7 +231,7 @@ class RemotePlace(ClusterPlace):
 
     def let_go(self) -> None:
         """Give up the connection, so that there will be another one."""
-        if self.launcher is not self._local:
+        if self._has_own_launcher:
             self.launcher.abandon()
 
     def abort(self) -> None:
@@ -237,12 +246,12 @@ class RemotePlace(ClusterPlace):
     def close(self) -> None:
         """Let go of the cluster; whatever still runs there is ended."""
         super().close()
-        if self.launcher is not self._local:
+        if self._has_own_launcher:
             self.launcher.close()
 
     def _check_wanted(self) -> None:
         if self._given_up.is_set():
-            if self.launcher is not self._local:
+            if self._has_own_launcher:
                 self.launcher.close()
             raise LauncherClosed("the run ended before the front-end was started")
 

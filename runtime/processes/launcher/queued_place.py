@@ -21,6 +21,8 @@ from runtime.processes.launcher.place import RemotePlace, RequestHandler
 from runtime.processes.launcher.reaching import usual_launcher
 from runtime.transport.channel import Relay
 
+_IS_AT_HOME = 'case $1 in "$HOME"/*) ;; *) exit 1 ;; esac'
+
 
 class LoginNodes:
     """The queues of a run: clusters behind one login node share its connection and its answers.
@@ -95,6 +97,28 @@ class QueuedPlace(RemotePlace):
         super().open(replace(plan, deployment=self._allocator.deployment), keys, handler)
         if not self._queue.system.ends_processes:
             threading.Thread(target=self._end_with_job, daemon=True).start()
+
+    @property
+    def _has_own_launcher(self) -> bool:
+        return super()._has_own_launcher and self.launcher is not self._queue.login
+
+    def reach_again(self) -> None:
+        """Connect again: once the job is over to the login node, which has the same folders.
+
+        Raises:
+            LaunchError: neither can be reached, or the job is ending.
+        """
+        is_there = self._allocation is None or self._allocation.is_running()
+        if is_there or not (self.work or self.is_shared(self.folder)):
+            super().reach_again()
+            return
+        self.let_go()
+        self.launcher = self._queue.login
+        self.launcher.ready()
+
+    def is_shared(self, folder: str) -> bool:
+        """Tell whether a folder is below the home folder, which login node and nodes share."""
+        return self._queue.run(("/bin/sh", "-c", _IS_AT_HOME, "gcm", folder))[0] == 0
 
     def _end_with_job(self) -> None:
         """End the front-end once the job is over, as a batch system does that holds it itself."""

@@ -73,6 +73,7 @@ class RankProcesses:
         self._suspicions = Suspicions(self._replacements.incarnation)
         self._lost_places: set[str] = set()
         self._late: set[str] = set()
+        self._absent: set[str] = set()
         self._ends: list[RankDeath] = []
         self._moves: list[Report] = []
         self._is_over = False
@@ -136,8 +137,8 @@ class RankProcesses:
             self._post(RankDeath.lost(rank, _HOMELESS))
 
     def _send(self, death: RankDeath) -> None:
-        for place in self._places.values():
-            if not place.was_lost:
+        for name, place in self._places.items():
+            if not (place.was_lost or name in self._absent):
                 place.orders.lost([death.plain])
 
     # --- others in their place --------------------------------------------------------------------
@@ -162,9 +163,14 @@ class RankProcesses:
     def leave_out(self, cluster: str) -> None:
         """Keep the places of the ranks of a cluster until it has come."""
         self._late.add(cluster)
+        self._absent.add(cluster)
 
     def brief(self, cluster: str) -> None:
-        """Let the front-end of a cluster that has come late know which processes came and went."""
+        """Let the front-end of a cluster that has come late know which processes came and went.
+
+        It is told of all others when they do.
+        """
+        self._absent.remove(cluster)
         orders = self._places[cluster].orders
         orders.lost([one.plain for one in self._ends])
         orders.moved(self._moves)
@@ -187,8 +193,8 @@ class RankProcesses:
                     self._places[_cluster(rank)].orders.end_rank(rank)
                 case TellMoved(report):
                     self._moves.append(report)
-                    for place in self._places.values():
-                        place.orders.moved([report])
+                    for name in self._places.keys() - self._absent:
+                        self._places[name].orders.moved([report])
 
     def _start_again(self, rank: str, incarnation: int) -> None:
         cluster = _cluster(rank)

@@ -51,6 +51,12 @@ class StageOut:
 
     def go(self, late: Collection[str]) -> None:
         """Begin: from now on there may be results, but of clusters that are `late`."""
+        if self._steps:
+            # Only who brings results home waits for these.
+            from runtime.results.collecting import warn
+            from runtime.results.result_placement import ResultPlacement
+
+            self._placement = ResultPlacement(warn)  # it dates what is here from now on
         self._begin([one for one in self._steps if one.name.partition(":")[2] not in late])
 
     def join(self, cluster: str) -> None:
@@ -64,15 +70,12 @@ class StageOut:
                 self._fetchers.pop(step.name).end()
 
     def _begin(self, steps: Sequence[Step]) -> None:
-        if not steps:
+        if not steps or self._placement is None:
             return
-        # Only who brings results home waits for these.
-        from runtime.results.collecting import Fetcher, warn
+        from runtime.results.collecting import Fetcher, warn  # as above
         from runtime.results.instructions import Instructions
-        from runtime.results.result_placement import ResultPlacement
 
         instructions = Instructions.of(self._deployment)
-        placement = self._placement = self._placement or ResultPlacement(warn)
         for step in steps:
             home = os.path.expanduser(step.folder)
             moves = tuple(
@@ -87,7 +90,7 @@ class StageOut:
                 folder,
                 home,
                 moves,
-                placement,
+                self._placement,
                 self._make_room,
                 self._given_up.is_set,
                 instructions,

@@ -29,8 +29,9 @@ from runtime.launchers.spawning import activated
 from runtime.machine.paths import node_path
 from runtime.membership.bind_address import EVERYWHERE, NOWHERE, ON_MACHINE
 from runtime.membership.run_directory import address_in
-from runtime.native_mpi import Job
+from runtime.native_mpi import Job, native_mpi
 from runtime.processes.configuration import LISTENER, Configuration, Keys, NodeJob
+from runtime.processes.launcher.mpi_wheel import BroughtMpi, bring_mpi
 from runtime.processes.watch import watch_of
 from runtime.results.folders import find_path, make_path
 from runtime.results.work_folder import make_work_folder
@@ -89,7 +90,7 @@ def supply(
         folder = work or find_path(launcher, there, at.folder)
     # the Python over there is the one that the descriptor names, as a full path
     python = _full_path(cluster.front_end.python) if cluster.is_local else there
-    library, found = _library(cluster, launcher, python, run_directory)
+    library, found, mpi = _library(cluster, launcher, python, run_directory)
     search = f"{library}:{found}" if library and found else library
     levels = levels_at(plan.deployment, cluster.position)
     here = replace(cluster.front_end, python=python, modules=(), before="", container="")
@@ -101,7 +102,7 @@ def supply(
         # what has to be up before is, once the ranks of a late cluster are started one by one
         at_once = (is_late or ranks.depends_on == (step.name,)) and not idle
         assert ranks.job is not None
-        job = _job_there(ranks.job, run_directory, python, library, search)
+        job = _job_there(ranks.job, run_directory, python, library, search, mpi=mpi)
         job = replace(job, is_late=is_late)
         if len(granted) > 1:
             each = (held for _, held in job.hosts)
@@ -137,7 +138,8 @@ def supply(
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
     )
-    return Supplied(argv, _paths(search), work, folder, configuration)
+    environment = {**_paths(search), **(mpi.environment if mpi is not None else {})}
+    return Supplied(argv, environment, work, folder, configuration)
 
 
 def _keys(
@@ -171,18 +173,22 @@ def _full_path(python: str) -> str:
 
 def _library(
     cluster: DeployedCluster, launcher: Launcher, python: str, run_directory: str
-) -> tuple[str, str]:
+) -> tuple[str, str, BroughtMpi | None]:
     """Return the folder or archive that has to be on the Python path, or nothing.
 
-    The second text is the PYTHONPATH that this Python has at its place anyway.
+    The second text is the PYTHONPATH that this Python has at its place anyway, behind it is the MPI
+    that is brought along.
     """
-    if cluster.is_local and (is_checkout() or python == sys.executable):
-        return HOME if is_checkout() else "", os.environ.get("PYTHONPATH", "")
+    brings = native_mpi(cluster.mpi.flavour).brings if cluster.ranks else ""
+    if cluster.is_local and not brings and (is_checkout() or python == sys.executable):
+        return HOME if is_checkout() else "", os.environ.get("PYTHONPATH", ""), None
     from runtime.processes.launcher import package  # only who goes elsewhere waits for its imports
 
     there = package.python_at(launcher, python)
-    missing = there.missing()
-    return package.bring(launcher, python, run_directory, missing) if missing else "", there.search
+    missing = there.missing(brings_mpi=bool(brings))
+    library = package.bring(launcher, python, run_directory, missing) if missing else ""
+    mpi = bring_mpi(launcher, brings, there.platform, run_directory) if brings else None
+    return library, there.search, mpi
 
 
 def _paths(search: str) -> dict[str, str]:
@@ -190,11 +196,16 @@ def _paths(search: str) -> dict[str, str]:
     return {"PYTHONPATH": search} if search else {}
 
 
-def _job_there(job: Job, run_directory: str, python: str, library: str, search: str) -> Job:
+def _job_there(
+    job: Job, run_directory: str, python: str, library: str, search: str, *, mpi: BroughtMpi | None
+) -> Job:
     """Return a planned job with the paths that were found where its ranks run."""
     own = dict(job.environment)
     if library and "PYTHONPATH" in own:  # its program wants that; the package is needed as well
         own["PYTHONPATH"] = f"{library}:{own['PYTHONPATH']}"
+    if mpi is not None:
+        job = replace(job, mpiexec=mpi.mpiexec)
+        own |= mpi.environment  # in place of those of this machine
     program = replace(job.program, python=python, run_directory=run_directory)
     return replace(job, program=program, environment={**_paths(search), **own})
 

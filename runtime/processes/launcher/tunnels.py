@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from runtime.deployment.planning.steps import Step
 from runtime.errors import GridError
 from runtime.home import python_path
 from runtime.launchers.base import Command, OutputStream, Process
@@ -16,10 +15,11 @@ from runtime.launchers.errors import LaunchError
 from runtime.launchers.lines import Lines
 from runtime.launchers.local import LocalLauncher
 from runtime.lazy_import import logger
-from runtime.lifecycle.events import Event, StepFailed, StepUp
+from runtime.lifecycle.events import Event, StepFailed
 from runtime.lifecycle.outcome import TunnelTraffic
 from runtime.membership.run_directory import UNIX, address_in
 from runtime.native_mpi import python_module
+from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.tunnels import end, hub
 from runtime.tunnels.frames import FROM_OTHERS, socket_to
@@ -31,7 +31,7 @@ _log = logger(__name__)
 
 
 class Tunnels:
-    """Starts the hub once, and tells when all ends are there.
+    """The tunnels between places, for a step of the plan; `up` is posted once all ends are there.
 
     With a `new` place only those between that and others are made: there are some already.
     """
@@ -39,22 +39,26 @@ class Tunnels:
     def __init__(
         self,
         local: LocalLauncher,
-        post: Callable[[Event], None],
+        post: Post,
+        step: str,
+        places: Sequence[ClusterPlace],
+        *,
+        up: Event | Callable[[], None],
         new: ClusterPlace | None = None,
     ) -> None:
-        self._new = new
         self._local = local
         self._post = post
-        self._places: Sequence[ClusterPlace] = ()
-        self._step = ""
+        self._step = step
+        self._places = places
+        self._up = up
+        self._new = new
         self._process: Process | None = None
         self._carried: list[tuple[int, int, int, int, int, float]] = []
         self._is_up = self._is_closed = False
 
-    def start(self, step: Step, places: Sequence[ClusterPlace]) -> None:
+    def start(self) -> None:
         """Start the hub, and an end beside the front-end of each place; raises LaunchError."""
-        self._step, self._places = step.name, places
-        ends = [self._end(number, place) for number, place in enumerate(places)]
+        ends = [self._end(number, place) for number, place in enumerate(self._places)]
         command = Command(
             python_module(sys.executable, hub.MODULE),
             python_path(),
@@ -114,7 +118,7 @@ class Tunnels:
         self._carried = report.get("carried", self._carried)
         if "ready" in report:
             self._is_up = True
-            self._post(StepUp(self._step))
+            self._post(self._up)
         if "gone" in report and not self._is_closed:
             self._gone(self._places[report["gone"]].cluster.path, report["code"])
 

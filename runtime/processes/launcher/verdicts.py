@@ -7,7 +7,7 @@ nothing is heard, about which the detector decides.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -45,6 +45,7 @@ class Verdicts:
         self._reactor = reactor
         self._lost = lost
         self._judged: set[str] = set()
+        self._absent: set[str] = set()  # since the others are watched
         self.known_after = (0.0 if watch is None else watch.timeout) + 1.0
         """Seconds after which it is known that a place is lost, however that happens."""
         self._has_begun = self._is_over = False
@@ -58,14 +59,18 @@ class Verdicts:
                 ),
             )  # fmt: skip
 
-    def begin(self, late: Collection[str]) -> None:
-        """Watch from now on, and let the front-ends do so; a second time changes nothing.
-
-        Those that are `late` are never watched: they are lost with their connections.
-        """
+    def begin(self) -> None:
+        """Watch from now on, and let the front-ends that are up do so; once."""
         if self._loop is not None and not (self._has_begun or self._is_over):
             self._has_begun = True
-            self._reactor.soon(partial(self._begin, frozenset(late)))
+            self._absent = {name for name, place in self._places.items() if not place.is_up}
+            self._reactor.soon(partial(self._begin, frozenset(self._absent)))
+
+    def join(self, place: ClusterPlace) -> None:
+        """Watch a front-end too that was not up when the others began to be watched."""
+        if place.identifier in self._absent and not self._is_over:
+            self._absent.remove(place.identifier)
+            self._reactor.soon(partial(self._join, place))
 
     def heartbeat(self, place: ClusterPlace, args: tuple[Any, ...]) -> None:
         """Take what the detector of a front-end says, on the reactor's thread."""
@@ -95,15 +100,22 @@ class Verdicts:
 
     # --- on the reactor's thread ----------------------------------------------------------------
 
-    def _begin(self, late: frozenset[str]) -> None:
+    def _begin(self, absent: frozenset[str]) -> None:
         assert self._loop is not None
         self._loop.begin()
-        for name in self._places.keys() - late:
-            self._places[name].orders.watch(self._loop.elapsed)
-        self._judged |= late
-        for one in late:
+        for name in self._places.keys() - absent:
+            self._places[name].orders.watch(self._loop.elapsed, 0)
+        judged = self._judged
+        self._judged = judged | absent  # they are gone for the others, but not lost
+        for one in absent:
             self._loop.gone(one, "it has not come yet")
-        self._judged -= late
+        self._judged = judged
+
+    def _join(self, place: ClusterPlace) -> None:
+        assert self._loop is not None
+        if place.identifier not in self._judged:
+            incarnation = self._loop.expect(place.identifier)
+            place.orders.watch(self._loop.elapsed, incarnation)
 
     def _send(self, to: str, call: Invocation) -> None:
         place = self._places[to]

@@ -58,6 +58,7 @@ class RankWaits:
 
                 self._watch = CallWatch()
             state = _state_reporter()(self._wrapper.name, self._watch, with_stacks)
+            _add_messages_of_codes(state)
             return {**state, **_clock()}
 
     def ended(self, code: int) -> None:
@@ -122,6 +123,20 @@ class RankWaits:
             if late - reported and not self._has_ended:
                 reported = late
                 self._wrapper.appeals.waiting(self._wrapper.member, UNASKED, state)
+
+
+def _add_messages_of_codes(state: dict[str, object]) -> None:
+    """Add the waits for messages of other codes."""
+    coupled = sys.modules.get("runtime.coupling.rank_side")
+    for thread, call in () if coupled is None else coupled.awaited():
+        from runtime.mpi.surface.waiting_calls import program_frame, where
+
+        frame, waits = sys._current_frames().get(thread), state["waits"]
+        assert isinstance(waits, list)
+        if frame is not None and call["parts"]:
+            waits.append({**call, "where": where(program_frame(frame))})
+        else:
+            state["may_act"] = True
 
 
 def _clock() -> dict[str, object]:

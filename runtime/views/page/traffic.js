@@ -39,13 +39,14 @@ export function traffic(run, redraw, width) {
 /** The clusters and what flows between them: the more, the wider. */
 function flowing(nodes, flows, most, show, width) {
   const height = Math.min(width, nodes.length > 4 ? 360 : 220), place = around(nodes, width, height, width / 5);
+  const way = (one) => curve(place.get(one.from.id), place.get(one.to.id));
   return s("svg", { id: "flows", role: "img", width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": `what flows between ${counted(nodes.length, "cluster")}` },
     s("defs", {}, s("marker", { id: "flow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, s("path", { d: "M0 0L8 4L0 8z", class: "tip" }))),
-    flows.map((one) => s("path", { class: "flow", d: curve(place.get(one.from.id), place.get(one.to.id)), "stroke-width": 1 + 4 * Math.log1p(one.value) / Math.log1p(most), "marker-end": "url(#flow)" },
+    flows.map((one) => s("path", { class: "flow", d: way(one).path, "stroke-width": 1 + 4 * Math.log1p(one.value) / Math.log1p(most), "marker-end": "url(#flow)" },
       s("title", {}, `${one.from.name} to ${one.to.name}: ${show(one.value)}`))),
     flows.length > 12 ? null : flows.map((one) => {
-      const [[fromX, fromY], [toX, toY]] = [place.get(one.from.id), place.get(one.to.id)], [dx, dy] = [toX - fromX, toY - fromY], far = Math.hypot(dx, dy) || 1;
-      return s("text", { class: "dim", "text-anchor": "middle", x: (fromX + toX) / 2 - 26 * dy / far, y: (fromY + toY) / 2 + 26 * dx / far + 4 }, show(one.value));
+      const [x, y] = way(one).text;
+      return s("text", { class: "dim over", "text-anchor": "middle", x, y: y + 4 }, show(one.value));
     }),
     nodes.map((one) => {
       const [x, y] = place.get(one.id);

@@ -42,7 +42,7 @@ function graph(edges, findings, ranks, all, width) {
     s("path", { d: "M0 0L8 4L0 8z", class: kind === "stuck" ? "s-stuck" : "s-waiting" }));
   const picture = s("svg", { role: "img", width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": `${counted(drawn.length, "wait")} between ${counted(nodes.length, "rank")}` },
     s("defs", {}, arrow("waits"), arrow("stuck")),
-    drawn.map((one) => s("path", { class: `edge ${one.kind}`, d: curve(place.get(one.from), place.get(one.to)), "marker-end": `url(#to-${one.kind})` },
+    drawn.map((one) => s("path", { class: `edge ${one.kind}`, d: curve(place.get(one.from), place.get(one.to)).path, "marker-end": `url(#to-${one.kind})` },
       s("title", {}, `${ranks.get(one.from).name} waits for ${ranks.get(one.to).name}`))),
     nodes.map((one) => {
       const [x, y] = place.get(one.id);
@@ -62,12 +62,15 @@ export function around(nodes, width, height, border) {
   }));
 }
 
+/** The curve from one node to another, beside the one back: its path, and where a text about it
+    stands, nearer to where it begins, so that texts about there and back stay apart. */
 export function curve([fromX, fromY], [toX, toY]) {
   const [dx, dy] = [toX - fromX, toY - fromY], length = Math.hypot(dx, dy) || 1;
   const bend = Math.min(28, length / 6), [mx, my] = [(fromX + toX) / 2 - dy / length * bend, (fromY + toY) / 2 + dx / length * bend];
   const cut = (x, y) => { const far = Math.hypot(mx - x, my - y) || 1; return [x + 18 * (mx - x) / far, y + 18 * (my - y) / far]; };
   const [ax, ay] = cut(fromX, fromY), [bx, by] = cut(toX, toY);
-  return `M${ax} ${ay}Q${mx} ${my} ${bx} ${by}`;
+  const at = (a, m, b) => 0.49 * a + 0.42 * m + 0.09 * b;
+  return { path: `M${ax} ${ay}Q${mx} ${my} ${bx} ${by}`, text: [at(ax, mx, bx), at(ay, my, by)] };
 }
 
 /** Where ranks spent their time in MPI, and which ones let others wait. */

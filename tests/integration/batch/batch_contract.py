@@ -18,6 +18,7 @@ from tests.integration.batch.site import HELLO, WAIT, Recorded, Site, end_of, wa
 from tools.on_grids import COMMAND
 
 HOLDS = f"{HELLO}\nimport time\ntime.sleep(300)\n"
+MAKES = 'open("made.txt", "w").write("before")'
 SAVES = f"""{HELLO}
 import signal, time
 from pathlib import Path
@@ -167,12 +168,12 @@ class LostNodeContract(BatchSystemContract):
     def test_a_node_that_is_lost_is_the_reason_and_the_others_are_given_back(
         self, site: Site
     ) -> None:
-        run = site.start(site.descriptor(HOLDS, TWO))
+        run = site.start(site.descriptor(f"{MAKES}{HOLDS}", TWO))
         job = begun(site, run)
         with site.lost(job.nodes[1]):
-            # its results are asked for again and again for half a minute before that
-            code, _, errors = end_of(run, 150)
+            code, _, errors = end_of(run, 90)
             fault = f"gcm-deploy: lyon/rhone: the front-end has ended; job {job.number} is "
             assert (code, fault in errors) == (204, True), errors
         wait_until(site.is_given_back)
+        assert (site.work / "made.txt").read_text() == "before"
         wait_until(lambda: site.record(job.number).state in (*site.ended, "NODE_FAIL"))

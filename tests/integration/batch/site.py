@@ -120,11 +120,11 @@ class Site:
         )  # fmt: skip
         return done.returncode, done.stdout, done.stderr
 
-    def start(self, path: Path, *options: str) -> subprocess.Popen[str]:
+    def start(self, path: Path, *options: str, **settings: str) -> subprocess.Popen[str]:
         """Run `gcm-deploy` on a descriptor."""
         return subprocess.Popen(
             self.as_user([*COMMAND, *options, str(path)]),
-            env=self.environment,
+            env={**self.environment, **settings},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -260,13 +260,13 @@ class Site:
         """Return whether runs have left nothing: no job, no lease, no process on any host."""
         return not self.queue() and not self.leases() and not self.processes()
 
-    def kill_all(self, *words: str) -> None:
-        """Kill the account's processes in whose command lines all of these are."""
-        for process in inside([self.grid.holder(self.login)]):
+    def kill_all(self, *words: str, host: str = "", number: int = signal.SIGKILL) -> None:
+        """Send processes a signal in whose command lines all of these are, at the login node."""
+        for process in inside([self.grid.holder(host or self.login)]):
             with suppress(OSError):
                 line = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace")
                 if all(word in line for word in words):
-                    os.kill(process, signal.SIGKILL)
+                    os.kill(process, number)
 
 
 def admit(grid: EmulatedGrid, host: str, home: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,8 @@ SEQUENCE = """
 <process-reference refid="first"/><process-reference refid="application"/>
 </dependent-sequence>
 """
+SILENCE = 8.0
+"""Seconds in which a silent front-end is missed: 3 of the detector, and room for a slow machine."""
 PAGE = Path(ROOT) / "docs" / "batch.md"
 
 
@@ -156,4 +159,83 @@ def test_a_late_cluster_that_cannot_be_opened_gives_its_nodes_back_while_the_run
     _, errors = run.communicate(timeout=PATIENCE)
     assert run.returncode == 0, errors
     assert "nice/var: lost" in errors
+    wait_until(lambda: slurm.is_given_back() and far.is_given_back())
+
+
+def test_a_late_cluster_cannot_join_without_the_front_end_that_would_lead_it(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    other, go_on = far.hold_all(), slurm.work / "go-on"
+    run = slurm.start(late(slurm, far, server, BEGIN + WAIT.format(file=go_on)))
+    first_lines(run, 3)
+    far.kill_all("runtime.frontend")  # that of nice/host
+    far.run("scancel", other)
+    wait_until(lambda: not (far.queue() or far.leases()))
+    assert run.poll() is None, run.communicate()
+    go_on.touch()
+    _, errors = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 0, errors
+    assert "nice/var: lost, it cannot join without nice/host" in errors
+    wait_until(lambda: slurm.is_given_back() and far.is_given_back())
+
+
+def test_a_late_cluster_without_a_tunnel_is_given_up_with_the_reason_while_the_run_goes_on(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    other, go_on = far.hold_all(), slurm.work / "go-on"
+    path = late(slurm, far, server, BEGIN + WAIT.format(file=go_on), has_third=False)
+    path.write_text(path.read_text().replace(f"{far.home}/runs", f"{far.home}/{'long' * 25}"))
+    run = slurm.start(path)
+    assert first_lines(run, 2) == [f"{rank} begins with 2 of 4" for rank in (0, 1)]
+    far.run("scancel", other)
+    wait_until(lambda: not (far.queue() or far.leases()))
+    assert run.poll() is None, run.communicate()
+    go_on.touch()
+    _, errors = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 0, errors
+    assert "nice/var: lost, the path of the run's folder is too long" in errors
+    assert "grid: failed" not in errors
+    wait_until(lambda: slurm.is_given_back() and far.is_given_back())
+
+
+def test_a_late_cluster_is_watched_once_it_has_come(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    other, go_on = far.hold_all(), slurm.work / "go-on"
+    path = late(slurm, far, server, BEGIN + GROW + WAIT.format(file=go_on))
+    run = slurm.start(path)
+    first_lines(run, 3)
+    far.run("scancel", other)
+    assert first_lines(run, 5) == [f"{rank} of 5: 10" for rank in range(5)]
+    node, *_ = far.record().nodes
+    far.kill_all("runtime.frontend", host=node, number=signal.SIGSTOP)
+    began = time.monotonic()
+    assert run.stderr is not None
+    assert any("nice/var: lost" in one for one in run.stderr)
+    assert time.monotonic() - began < SILENCE
+    go_on.touch()
+    _, errors = run.communicate(timeout=2 * PATIENCE)
+    assert run.returncode == 0, errors
+    wait_until(lambda: slurm.is_given_back() and far.is_given_back())
+
+
+def test_two_late_clusters_that_come_at_once_both_join(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    other = far.hold_all()
+    path = late(slurm, far, server, BEGIN + GROW, has_third=False)
+    text = path.read_text().replace('start="1 of 2"', 'start="1 of 3"')
+    begin, end = text.index('<cluster name="var">'), text.rindex("</cluster>") + len("</cluster>")
+    second = text[begin:end].replace('"var"', '"loup"')
+    path.write_text(text[:end] + second + text[end:])
+    run = slurm.start(path)
+    assert first_lines(run, 2) == [f"{rank} begins with 2 of 6" for rank in (0, 1)]
+    far.run("scancel", other)
+    out, errors = run.communicate(timeout=2 * PATIENCE)
+    assert run.returncode == 0, errors
+    assert sorted(out.splitlines()) == [f"{rank} of 6: 15" for rank in range(6)]
     wait_until(lambda: slurm.is_given_back() and far.is_given_back())

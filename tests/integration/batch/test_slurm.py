@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import signal
+from pathlib import Path
 
 import pytest
 
 from tests.integration.batch.batch_contract import LostNodeContract
 from tests.integration.batch.site import HELLO, LONG, end_of, wait_until
 from tests.integration.batch.slurm_daemons import Slurm
-from tools.on_grids import COMMAND
+from tools.on_grids import COMMAND, ROOT
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_slurm]
 
@@ -59,6 +60,19 @@ def test_a_job_ends_by_itself_when_the_login_node_goes_down(slurm: Slurm) -> Non
     code, _, errors = end_of(run)
     assert code == 204
     assert re.search(r"lyon/rhone: the front-end has ended; job \d+ is COMPLETED", errors)
+    wait_until(slurm.is_given_back)
+
+
+@pytest.mark.parametrize("until", [0, 4])
+def test_the_program_of_the_page_saves_its_state_in_time(slurm: Slurm, until: int) -> None:
+    page = (Path(ROOT) / "docs" / "batch.md").read_text()
+    (program,) = re.findall(r"```python\n# steps.py\n(.*?)```", page, re.S)
+    program = program.replace("> 300", f"> {until}" if until else ">= 0")
+    batch = 'signal-before="46s" reserve="40s"'
+    code, _, errors = end_of(slurm.start(slurm.descriptor(program, batch, walltime="00:01:00")))
+    assert code == (0 if until else 207), errors
+    saved = [int((slurm.work / f"saved{rank}").read_text()) for rank in range(2)]
+    assert min(saved) > 20, saved
     wait_until(slurm.is_given_back)
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.integration.batch.kills import SEED, kill_launchers
 from tests.integration.batch.site import PATIENCE, WAIT, end_of, wait_until
 from tests.integration.batch.slurm_daemons import Slurm
-from tests.integration.batch.two_slurms import AHEAD, SUM, descriptor
+from tests.integration.batch.two_slurms import AHEAD, SUM, descriptor, wrong_clock
 from tests.sshd import Sshd
 from tools.on_grids import COMMAND
 
@@ -144,25 +144,28 @@ def test_launchers_that_are_killed_at_random_times_leave_nothing(
     wait_until(lambda: {one.record().state for one in (slurm, far_slurm[0])} == {"CANCELLED"})
 
 
+@pytest.mark.parametrize("here", [0, 2 * AHEAD], ids=["behind", "ahead"])
 def test_queue_signal_walltime_and_results_do_not_depend_on_the_clock_of_a_site(
-    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd], here: int
 ) -> None:
+    """The clock of the far site is an hour behind that of the launcher, or ahead of it."""
     far, server = far_slurm
+    clock = {"LD_PRELOAD": wrong_clock(slurm.folder, here)} if here else {}
     other = far.hold_all()
     path = descriptor(slurm, far, server, program=SAVES)
     before, site, far_site = path.read_text().partition('<site name="nice">')
     path.write_text(before + site + far_site.replace('walltime="5min"', WALLTIME))
-    run = slurm.start(path, "--verbose")
+    run = slurm.start(path, "--verbose", **clock)
     assert run.stderr is not None
     told = next(line for line in run.stderr if "nice/var" in line and "start expected" in line)
-    expected = datetime.fromisoformat(far.fields()["StartTime"]) - timedelta(seconds=AHEAD)
+    expected = datetime.fromisoformat(far.fields()["StartTime"]) - timedelta(seconds=AHEAD - here)
     assert told.rstrip().endswith(f"start expected {expected:%Y-%m-%d %H:%M}")
     far.cancel(other)
     assert run.stdout is not None
     said = [run.stdout.readline().split() for _ in range(5)]
     assert all(said), end_of(run)
     ahead = [float(clock) - time.time() for _, clock in said]
-    assert [round(one / 60) for one in ahead] == [0, 0, *[AHEAD // 60] * 3]
+    assert [round(one / 60) for one in ahead] == [*[here // 60] * 2, *[AHEAD // 60] * 3]
     code, _, errors = end_of(run)
     assert code == 207, errors
     assert re.search(r"nice/var: its job has (40|39) s left, so the run was", errors)

@@ -35,14 +35,20 @@ def near_slurm(grid: EmulatedGrid) -> Iterator[Slurm]:
         made.close()
 
 
+def wrong_clock(folder: Path, ahead: int) -> str:
+    """Build in a folder what gives a process a clock that is ahead; return it for LD_PRELOAD."""
+    clock = folder / f"clock{ahead}.so"
+    build = ("cc", "-shared", "-fPIC", f"-DAHEAD={ahead}", "-o", str(clock), str(CLOCK))
+    subprocess.run(build, check=True)
+    return str(clock)
+
+
 @contextmanager
 def far_slurm(grid: EmulatedGrid) -> Iterator[Slurm]:
     """Another Slurm, all of whose hosts have a clock that is wrong."""
     with folder_of_account("far") as folder:
-        clock = folder / "clock.so"
-        build = ("cc", "-shared", "-fPIC", f"-DAHEAD={AHEAD}", "-o", str(clock), str(CLOCK))
-        subprocess.run(build, check=True)
-        made = Slurm(grid, list(grid.clusters)[NODES + 1 :], folder, LD_PRELOAD=str(clock))
+        hosts, clock = list(grid.clusters)[NODES + 1 :], wrong_clock(folder, AHEAD)
+        made = Slurm(grid, hosts, folder, LD_PRELOAD=clock)
         yield made
         made.close()
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from runtime.coupling.registry import CouplingRegistry
 from runtime.deployment import DeploymentPlan
 from runtime.processes.launcher.machine import Machine
 from runtime.views.stream import Silent
+from tests.commands import gcm_deploy
 from tools.on_grids import ROOT
 
 pytestmark = pytest.mark.mpi
@@ -136,3 +138,17 @@ def test_a_program_that_nobody_deployed_is_told_so() -> None:
     )
     assert done.returncode == 1
     assert "NotCoupled: this program is not a rank of a deployment. Start it with" in done.stderr
+
+
+def test_codes_that_wait_for_each_other_are_explained(descriptor: Callable[..., Path]) -> None:
+    path = descriptor(
+        ocean="from runtime import coupling\ncoupling.recv(code='air', rank=0, tag=7)\n",
+        air="from runtime import coupling\ncoupling.receive(code='ocean', tag=5)\n",
+    )
+    done = gcm_deploy("--quiet", "--explain-waits", "1", "--run-timeout", "8", path)
+    ocean, air = "rank 0 of ocean (here/ocean 0)", "rank 0 of air (here/air 0)"
+    assert done.returncode == 124
+    assert done.stderr.startswith("gcm-deploy: these ranks wait and can never go on:\n")
+    assert f"waits in coupling.recv from {air} tag 7 (ocean.py:2)" in done.stderr
+    assert "waits in coupling.recv from any rank tag 5 (air.py:2)" in done.stderr
+    assert ocean in done.stderr

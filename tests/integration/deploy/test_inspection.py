@@ -11,8 +11,13 @@ import sys
 import pytest
 
 from runtime.cli.errors import UsageError
-from runtime.cli.inspection import followed, inspected, open_to_inspection, running_deployments
-from runtime.cli.look import NOTHING_RUNS
+from runtime.cli.inspection import (
+    NOTHING_RUNS,
+    followed,
+    inspected,
+    open_to_inspection,
+    running_deployments,
+)
 from runtime.views.fact_lines import heading
 from runtime.views.facts import Fact, Logged, OutputWritten, RankSeen, RunSeen, StackSeen
 from runtime.views.stream import FactListeners

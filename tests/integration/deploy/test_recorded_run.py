@@ -54,7 +54,7 @@ def test_what_is_shown_of_a_recorded_crash_is_what_the_run_showed(
     code, shown, errors = answer(start, "view", facts)
     assert (code, errors + shown) == (0, err)
     code, tree, _ = answer(start, "view", "--show", "tree", facts)
-    assert tree.splitlines()[0].startswith("try  ending after a failure  ")
+    assert tree.splitlines()[0].startswith("try  ended, exit code 1  ")
     assert "1 failed" in tree
     code, lines, news = answer(start, "view", "--show", "lines", facts)
     assert (code, sorted(lines.splitlines())) == (0, sorted(out.splitlines()))

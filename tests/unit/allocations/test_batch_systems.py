@@ -23,6 +23,7 @@ from runtime.allocations import (
 )
 from runtime.allocations.contract import Unreadable
 from tests.scripts import Script, same, scripts
+from tools.batch_table import CELLS
 
 FULL = {
     "nodes": 2, "tasks_per_node": 8, "walltime": 7230.0, "queue": "short", "account": "physics",
@@ -33,7 +34,7 @@ SHOWN = {
     "> commands": ("submit", "cancel"),
     "> jobs": ("queue reason", "nodes"),
 }
-"""The cells of the table of tools.batch_table for which a line stands."""
+"""The cells of the table of tools.batch_table for which a line stands, beside its title."""
 TESTDATA = Path(__file__).parent / "testdata"
 
 
@@ -60,6 +61,16 @@ def told(system: BatchSystem, printed: str) -> Iterator[str]:
             yield f"on: {shlex.join(system.host_names(job.nodes))}"
 
 
+def present(system: BatchSystem, printed: str) -> str:
+    """Return the job of a process with some variables, and places in a file of one of these."""
+    lines = printed.splitlines()
+    environment = dict(line.split("=", 1) for line in lines if "=" in line)
+    job = system.present(environment, [line for line in lines if "=" not in line])
+    return (
+        f"job {job.job}: {job.nodes} nodes, {job.tasks_per_node} places on each" if job else "none"
+    )
+
+
 def answers(system: BatchSystem, line: str, printed: str) -> Iterator[str]:
     try:
         match line:
@@ -80,6 +91,8 @@ def answers(system: BatchSystem, line: str, printed: str) -> Iterator[str]:
                 yield from told(system, printed)
             case "> forgotten":
                 yield str(system.is_forgotten(printed))
+            case "> inside":
+                yield present(system, printed)
     except Unreadable as fault:
         yield f"refused: {fault}"
 
@@ -101,7 +114,8 @@ def test_a_system_is_told_and_read_as_its_file_says(
             text = "".join(f"{one.removeprefix('|').removeprefix(' ')}\n" for one in printed)
             said = "\n".join(answers(system, line, text))
             trace += [line, *printed, *said.splitlines()]
-            shown = (("recorded", f"{system.name}: {cell}") for cell in SHOWN.get(line, ()))
+            cells = {*SHOWN.get(line, ()), script.title} & {*CELLS}
+            shown = (("recorded", f"{system.name}: {cell}") for cell in sorted(cells))
             request.node.user_properties.extend(shown)
     same(script, trace, request)
 

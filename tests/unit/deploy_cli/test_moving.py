@@ -70,6 +70,10 @@ def test_ways_begin_at_the_new_host_where_they_lead_through_it(deployment: Deplo
             "this machine is needed for the process db, so",
         ),
         (SITES.replace('"/opt/py"', '"/opt/py" modules="mpi"'), "lyon/rhone has modules"),
+        (
+            SITES.replace("<grid>", '<grid><mpi flavour="mpich-wheel"/>'),
+            "the MPI that is brought to lyon/rhone is this machine's",
+        ),
     ],
 )
 def test_what_cannot_move_is_named(body: str, named: str) -> None:

@@ -132,6 +132,16 @@ def test_nobody_brings_mpi4py_to_this_machine() -> None:
     assert (found.code, found.severity) == ("no-mpi4py", "error")
 
 
+def test_an_mpi_that_is_brought_is_the_only_one_that_counts() -> None:
+    asked = replace(HOST, flavour="mpich-wheel")
+    nothing: dict[str, Any] = {"mpiexec": "", "packages": {}, "library_fault": "none"}
+    assert found_of(asked, **nothing) == []
+    fault = LaunchError("it does not run there", cause="the host is another", cure="Name another")
+    found = only(found_of(asked, fault, **nothing))
+    assert (found.code, found.fix) == ("mpi-not-brought", "Name another")
+    assert found.what == "it does not run there: the host is another"
+
+
 def test_a_program_without_python_needs_no_mpi4py() -> None:
     native = replace(HOST, needs_mpi4py=False)
     assert found_of(native, packages={}, library="", library_fault="missing") == []

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from gcm.invocation import Invocation
-from runtime.health import Declare, DetectorSettings, Effect, Expelled, Ping, Send
+from runtime.health import Declare, DetectorSettings, Effect, Expelled, Join, Ping, Send
 from runtime.processes.heartbeats import HeartbeatLoop, heartbeat
 from runtime.processes.watch import WatchedGroups
 from runtime.transport.reactor import Reactor
@@ -25,7 +25,7 @@ LONG = 20.0
 class Members:
     """The launcher and front-ends, whose messages are handed over in this process."""
 
-    def __init__(self, reactor: Reactor, watch: WatchedGroups) -> None:
+    def __init__(self, reactor: Reactor, watch: WatchedGroups, late: str = "") -> None:
         self.silent: set[str] = set()
         self.spoken: set[tuple[str, str]] = set()
         self.found: list[tuple[str, Effect]] = []
@@ -42,8 +42,9 @@ class Members:
             )
             for own in watch.members
         }
-        for loop in self.loops.values():
-            reactor.soon(loop.begin)
+        for own, loop in self.loops.items():
+            if own != late:
+                reactor.soon(loop.begin)
 
     def sender(self, own: str) -> Callable[[str, Invocation], None]:
         def send(to: str, call: Invocation) -> None:
@@ -107,6 +108,27 @@ def test_what_is_certain_is_passed_on_to_the_others() -> None:
         effect = three.wait(Declare, "0:0")
         assert isinstance(effect, Declare)
         assert effect.member == "1:0"
+
+
+def test_a_member_that_has_come_late_and_falls_silent_is_declared_again() -> None:
+    with Reactor("heartbeats") as reactor:
+        members = Members(reactor, FLAT, late="1:0")
+        launcher, late = members.loops["launcher"], members.loops["1:0"]
+
+        def come() -> None:
+            late.begin(launcher.elapsed, launcher.expect("1:0"))
+
+        members.silent.add("1:0")
+        reactor.soon(lambda: launcher.gone("1:0", "it has not come yet"))
+        members.wait(Declare, "0:0")
+        members.silent.clear()
+        reactor.soon(come)
+        members.wait(Join, "0:0")
+        members.silent.add("1:0")
+        members.found.clear()
+        effect = members.wait(Declare, "launcher")
+        assert isinstance(effect, Declare)
+        assert (effect.member, effect.incarnation) == ("1:0", 1)
 
 
 def test_a_message_in_the_name_of_another_member_is_not_heard(

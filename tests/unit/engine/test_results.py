@@ -15,6 +15,7 @@ from runtime.deployment.model import Deployment
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import FileMove, Step, StepKind
 from runtime.launchers.errors import ConnectionLost, FetchFailed
+from runtime.launchers.local import LocalLauncher
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.stage_out import StageOut
 from runtime.processes.launcher.task_group import TaskGroup
@@ -128,3 +129,37 @@ def test_a_folder_that_cannot_be_listed_before_the_start_does_not_end_the_engine
     with caplog.at_level(logging.WARNING):
         StageOut(plan, {"s:a": place}, nowhere, TaskGroup(), nowhere).go(())
     assert "s/a: [Errno 2] No such file or directory" in caplog.text
+
+
+def test_results_of_a_cluster_that_comes_late_are_dated_from_the_start_of_the_run(
+    home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "work").mkdir()
+    nowhere: Any = None
+    moves = (FileMove("*.txt", str(home)),)
+    step = Step("fetch:s:a", StepKind.FETCH, "s/a", files=moves, folder=str(home))
+    place = ClusterPlace(CLUSTER, nowhere)
+    place.folder = str(tmp_path / "work")
+    deployment = Deployment("x", str(home), (), 0, (), (), {}, None, (), (), ())
+    plan = DeploymentPlan(deployment, nowhere, (), (step,))
+    tasks = TaskGroup()
+    with LocalLauncher() as local:
+        stage_out = StageOut(plan, {"s:a": place}, local, tasks, lambda _: None)
+        let_the_file_clock_tick(tmp_path)
+        stage_out.go(["s:a"])
+        let_the_file_clock_tick(tmp_path)
+        (home / "x.txt").write_text("mine")
+        stage_out.join("s:a")
+        (tmp_path / "work" / "x.txt").write_text("theirs")
+        stage_out.fetch(step)
+        tasks.join()
+    assert (home / "x.txt").read_text() == "mine"
+    assert (home / "x.txt.s.a").read_text() == "theirs"
+
+
+def let_the_file_clock_tick(folder: Path) -> None:
+    probe = folder / "probe"
+    probe.touch()
+    now = probe.stat().st_ctime_ns
+    while probe.stat().st_ctime_ns == now:
+        probe.touch()

@@ -30,6 +30,7 @@ from runtime.lifecycle.events import (
     Kill,
     LeaveOut,
     LetGo,
+    LimitTime,
     Show,
     Signal,
     Start,
@@ -99,12 +100,13 @@ def death(
     signal: str = "0",
     exception: str = "",
     missed: str = "",
+    after: str = "",
 ) -> RankDeath:
     others = tuple(map(RankName.parse, lost.split(","))) if lost else ()
     observed = Observation(
         Witness(by), int(code), int(signal), why, exception, lost=others, is_loss=bool(missed)
     )
-    return RankDeath(RankName.parse(rank), observed)
+    return RankDeath(RankName.parse(rank), observed, after)
 
 
 def write(effect: Effect) -> str:
@@ -114,10 +116,8 @@ def write(effect: Effect) -> str:
     match effect:
         case Show(path, state, detail):
             return f"{path} is {state} {detail}".rstrip()
-        case Start(step):
-            return f"start {step}"
-        case Discard(step):
-            return f"discard {step}"
+        case Start(step) | Discard(step):
+            return f"{type(effect).__name__.lower()} {step}"
         case Finish(code):
             return f"finish {code}"
         case Announce(death):
@@ -130,6 +130,8 @@ def write(effect: Effect) -> str:
             return f"tell {by} that {rank} is lost to it: {why}"
         case Signal(cluster, signal):
             return f"send {cluster} {signal}"
+        case LimitTime(ends, saves):
+            return f"limit the time to {ends:g} s, save in {saves:g} s"
         case Explain(is_brief=True):
             return "explain briefly"
         case Go() | Stop() | Kill() | Explain() | GiveUp():

@@ -94,3 +94,16 @@ def test_lines_go_on_at_once_while_no_more_files_can_be_open(tmp_path: Path) -> 
                     inner_of_late.close()
     finally:
         listeners.close()
+
+
+def test_a_line_to_a_rank_that_has_gone_is_refused(tmp_path: Path) -> None:
+    """As its host would: whoever is taken in, and dropped, would try for ever."""
+    listeners = DistantListeners(Wan(0.0))
+    try:
+        host, _, port = listeners.before(str(tmp_path / "gone")).partition(":")
+        with socket.create_connection((host, int(port)), timeout=20) as dropped:
+            assert not dropped.recv(1)
+        with pytest.raises(ConnectionRefusedError), socket.create_connection((host, int(port))):
+            pass
+    finally:
+        listeners.close()

@@ -199,3 +199,32 @@ def test_random_gossip_goes_to_whom_the_random_numbers_say() -> None:
     expected = Random(1)
     assert told[:9] == [expected.choice("bcd") for _ in range(9)]
     assert set(told) == set("bcd")
+
+
+def test_a_member_that_was_gone_and_begins_late_is_watched_from_then_on() -> None:
+    one = detector()
+    assert one.gone("d", "it has not come yet", 1.0) == [Declare("d", 0, "it has not come yet")]
+    run(one, 1, 50)
+    assert one.expect("d") == 1
+    assert not one.is_dead("d")
+    for second in range(51, 54):  # no sooner than others would be
+        for member in "bc":
+            one.receive(PingReply(member, 0, one.count), float(second))
+        assert Suspect not in map(type, one.advance(float(second)))
+    found = run(one, 54, 60)
+    verdicts = [effect for effect in found if isinstance(effect, Declare) and effect.member == "d"]
+    assert [effect.incarnation for effect in verdicts] == [1]
+
+
+def test_a_member_that_begins_late_and_speaks_is_as_all_others() -> None:
+    one = detector()
+    one.gone("d", "it has not come yet", 1.0)
+    run(one, 1, 5)
+    late = Detector("abcd", "d", SETTINGS, 5.0, incarnation=one.expect("d"), late=5.0)
+    for second in range(6, 30):
+        for sender, to in ((late, one), (one, late)):
+            for effect in sender.advance(float(second)):
+                if isinstance(effect, Send) and effect.to == to.own:
+                    to.receive(effect.message, float(second))
+        assert not one.is_dead("d")
+    assert one.suspects == []

@@ -49,6 +49,23 @@ def test_one_below_passes_reports_up_as_one_and_the_view_down_unopened() -> None
     assert site.calls[2:] == [("views", "view", (b"not to be opened",))]
 
 
+def test_members_that_join_at_once_are_told_together_without_one_that_is_lost() -> None:
+    top = Part("", is_top=True)
+    top.made.expect(["0"])
+    top.made.ready("0", [{"rank": "0:0:0"}])
+    top.calls.clear()
+    for late in "123":
+        top.made.expect([late])
+    for late in "12":
+        top.made.ready(late, [{"rank": f"{late}:0:0"}])
+    assert (top.calls, top.made.missing) == ([], ["3"])
+    top.made.forget("3")
+    _, (_, _, (table,)) = top.calls
+    assert [one["rank"] for one in decoded(table)] == ["0:0:0", "1:0:0", "2:0:0"]
+    top.made.forget("2")  # it has joined
+    assert len(top.calls) == 2
+
+
 def test_who_has_no_members_below_reports_what_it_knows_itself() -> None:
     sent: list[Any] = []
     seen: list[Any] = []

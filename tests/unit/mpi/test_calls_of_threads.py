@@ -138,8 +138,11 @@ def test_a_native_call_is_known_where_it_is_counted_and_traced() -> None:
     counted = _counting(native, "Wait")
     traced: Any = _complete_one(counted, _rows.call("Wait", "wait"), "Wait")
 
+    class Blocking(int):
+        _posted = None
+
     def step() -> None:
-        traced(1, -1)
+        traced(Blocking(True), -1)
 
     lock.acquire()
     thread = threading.Thread(target=step, name="program")

@@ -9,6 +9,7 @@ from runtime.launchers.ranks import RANK_NAMES
 from runtime.native_mpi import (
     KNOWN,
     MPICH,
+    MPICH_WHEEL,
     OPEN_MPI,
     MpiWorld,
     NativeMpi,
@@ -102,6 +103,12 @@ def test_the_library_tells_what_a_descriptor_does_not() -> None:
     assert native_mpi_of_library("auto", "Open MPI v5.0.6, package: x") is OPEN_MPI
     assert native_mpi_of_library("mpich", "Open MPI v5.0.6") is MPICH
     assert native_mpi_of_library("auto", "").name == "auto"
+
+
+def test_a_wheel_is_the_mpi_that_it_has_and_found_nowhere() -> None:
+    assert native_mpi("mpich-wheel") is MPICH_WHEEL
+    assert MPICH_WHEEL.argv(WORLD) == MPICH.argv(WORLD)
+    assert (MPICH_WHEEL.brings, MPICH.brings, MPICH_WHEEL in KNOWN) == ("mpich", "", False)
 
 
 def test_a_world_that_cannot_run_is_refused() -> None:

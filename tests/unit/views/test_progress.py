@@ -14,8 +14,10 @@ from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, rea
 from runtime.views.facts import (
     MACHINE,
     CallSeen,
+    CommandEnded,
     MessagesCounted,
     RankSeen,
+    RunEnded,
     RunPlanned,
     RunSeen,
     StateChanged,
@@ -159,6 +161,30 @@ def test_a_cluster_runs_until_its_last_rank_is_over(plan: Plan) -> None:
     tree.take(change(FIRST, "done", "exit code 0"))
     tree.take(change(FIRST, "ended"))
     assert drawn(tree)[2].endswith("done          ✓✓")
+    tree.take(fact(MACHINE, RunEnded(0)))
+    assert drawn(tree)[0] == "test  ended, exit code 0  3 s  2 done"
+
+
+def test_a_run_that_is_ended_does_not_look_as_if_it_started(plan: Plan) -> None:
+    tree = tree_of(plan('<emulate sites="1" clusters="1" ranks="2"/>'))
+    reach(tree, FIRST, 2)
+    for state in ("running", "ended"):
+        for rank in (0, 1):
+            tree.take(change(f"{FIRST}:{rank}", state))
+    assert tree.phase() == "ending"
+    tree.take(fact(MACHINE, CommandEnded(130)))
+    assert tree.phase() == "ended, exit code 130"
+
+
+def test_a_run_that_survives_a_loss_is_not_ending(plan: Plan) -> None:
+    tree = ProgressTree()
+    tree.take(fact(MACHINE, replace(RunPlanned.of(plan()), goes_on=True)))
+    for rank in (0, 1):
+        tree.take(change(f"{FIRST}:{rank}", "running"))
+    tree.take(change(f"{FIRST}:1", "lost"))
+    assert tree.phase() == "running"
+    tree.take(change(f"{FIRST}:0", "done"))
+    assert tree.phase() == "ending after a failure"
 
 
 def test_a_failed_rank_marks_its_cluster_and_the_whole(plan: Plan) -> None:
@@ -171,6 +197,16 @@ def test_a_failed_rank_marks_its_cluster_and_the_whole(plan: Plan) -> None:
     assert head == "test  ending after a failure  3 s  1 done, 1 failed, 6 planned"
     assert cluster == "│  ├─ 0:0 cluster0  failed, exit code 3  ✓✗"
     assert other == "│  └─ 0:1 cluster1  planned              ··"
+
+
+def test_a_run_that_goes_on_without_a_cluster_does_not_look_as_if_it_ended(plan: Plan) -> None:
+    tree = tree_of(plan())
+    tree.goes_on = True
+    tree.take(change("0:0:0", "running"))
+    tree.take(change("0:1", "lost", "job 5 is CANCELLED"))
+    assert tree.phase() == "running"
+    tree.take(change("0:0:0", "failed", "exit code 3"))
+    assert tree.phase() == "ending after a failure"
 
 
 def test_a_rank_that_can_never_go_on_does_not_look_as_if_it_ran(plan: Plan) -> None:

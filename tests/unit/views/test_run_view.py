@@ -182,11 +182,19 @@ def test_the_rank_that_lets_others_wait_is_named(take: Callable[..., RunView]) -
     assert (row["calls"], row["seconds"], row["least_rank"]) == (20, 24.5, "rank 3 (s/b 1)")
 
 
-def test_an_even_load_is_not_called_uneven(take: Callable[..., RunView]) -> None:
+@pytest.mark.parametrize(
+    ("ends", "in_mpi"),
+    [((9.0, 9.0), (2.0, 2.0)), ((1.5, 1.5), (0.1, 0.45)), ((9.0, 4.0), (0.2, 0.2))],
+    ids=["even", "shorter than starts differ", "ended earlier and waited for nobody"],
+)
+def test_a_load_is_not_called_uneven(
+    take: Callable[..., RunView], ends: tuple[float, float], in_mpi: tuple[float, float]
+) -> None:
     told: list[tuple[float, str, Record]] = []
-    for one in ("0:0:0", "1:0:0"):
-        told += [(1.0, one, StateChanged("running")), (9.0, one, CallsCounted("Barrier", 1, 2.0)),
-                 (9.0, one, StateChanged("done"))]  # fmt: skip
+    for one, end, seconds in zip(("0:0:0", "1:0:0"), ends, in_mpi, strict=True):
+        told += [(1.0, one, StateChanged("running")),
+                 (end, one, CallsCounted("Barrier", 1, seconds)),
+                 (end, one, StateChanged("done"))]  # fmt: skip
     calls: Any = take(*told).document()["calls"]
     assert calls["imbalance"] == []
 
