@@ -47,14 +47,8 @@ _ROOM = _RECORDS * (RECORD + 22)
 _BEGIN = b"-----BEGIN CERTIFICATE-----"
 
 
-class _Room(threading.local):
-    """Where a thread puts what comes from the system before it gives it to the library."""
-
-    def __init__(self) -> None:
-        self.space = memoryview(bytearray(_ROOM))
-
-
-_room = _Room()
+_rooms: list[memoryview] = []
+"""Where a thread puts what comes from the system, until the library has it a moment later."""
 
 
 def encrypted(
@@ -296,16 +290,23 @@ class TlsSocket(socket.socket):
 
     def _pull(self) -> int | None:
         """Take from the system what has come; return how much, 0 at the end, None if nothing."""
-        space = _room.space
+        if self._leaving.pending and not self._push() and self._leaving.pending > RECORD:
+            raise ConnectionAbortedError("the other end asks for new keys and takes no answer")
         try:
-            count = super().recv_into(space)
+            room = _rooms.pop()
+        except IndexError:
+            room = memoryview(bytearray(_ROOM))
+        try:
+            count = super().recv_into(room, 0 if self.is_secure else RECORD)
+            if count:
+                self._coming.write(room[:count])
+            else:
+                self._coming.write_eof()
+            return count
         except BlockingIOError:
             return None
-        if count:
-            self._coming.write(space[:count])
-        else:
-            self._coming.write_eof()
-        return count
+        finally:
+            _rooms.append(room)
 
     # -- sending ---------------------------------------------------------------------------------
 
