@@ -354,10 +354,11 @@ class TlsSocket(socket.socket):
         for record in _records(pieces, count):
             self._session.write(record)
             count += len(record)
-            if not self._push():
-                self._owed = 1
-                return count - 1
-        return count
+            if self._leaving.pending >= AT_ONCE and not self._push():
+                break
+        if not self._push():
+            self._owed = 1
+        return count - self._owed
 
     def _push(self) -> bool:
         """Give the system what is encrypted; return whether it had room for all of it."""
