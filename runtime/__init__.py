@@ -3,7 +3,7 @@
     from runtime import MPI          # mpi4py's MPI, with the communicators of the whole machine
     from runtime import coupling     # messages between the codes of a deployment
     from runtime import run, start   # a program on a machine, from Python or a notebook
-    from runtime import Machine      # a planned deployment held by a Python program
+    from runtime import Machine, planned   # a planned deployment held by a Python program
 
 Importing this costs nothing; each name is loaded when it is first asked for.
 """
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from runtime import coupling
     from runtime.mpi.surface import mpi_module as MPI
     from runtime.processes.launcher.machine import Machine
-    from runtime.runs import run, start
+    from runtime.runs import planned, run, start
 
-__all__ = ["MPI", "Machine", "coupling", "run", "start"]
+__all__ = ["MPI", "Machine", "coupling", "planned", "run", "start"]
 
 
 def __getattr__(name: str) -> object:
@@ -32,7 +32,7 @@ def __getattr__(name: str) -> object:
         import runtime.coupling
 
         return runtime.coupling
-    if name in ("run", "start"):
+    if name in ("planned", "run", "start"):
         from runtime import runs
 
         return getattr(runs, name)

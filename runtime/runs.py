@@ -24,6 +24,7 @@ from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 from runtime.cli.errors import UsageError
 from runtime.cli.line.options import GCM_DEPLOY, read_options
+from runtime.cli.line.words import MACHINE
 from runtime.cli.load import load_deployment
 from runtime.cli.machine_picture import machine_picture
 from runtime.cli.programs import look_at_programs
@@ -296,8 +297,24 @@ def start(
     >>> with start("ring.py", machine="2x2x2") as ring:          # doctest: +SKIP
     ...     print(ring.waits(), ring.wait().output)
     """
-    words = _words(os.fspath(program), arguments, machine, options)
-    return StartedRun(_planned(words))
+    return StartedRun(planned(program, *arguments, machine=machine, **options))
+
+
+def planned(
+    program: str | os.PathLike[str],
+    *arguments: object,
+    machine: str | int = "",
+    **options: object,
+) -> DeploymentPlan:
+    """Return the plan of what `start` would start, for a `Machine`; it has the arguments.
+
+    Raises:
+        UsageError, GridError: as `start` does.
+
+    >>> with Machine(planned("coupled-codes.xml"), steered=True) as machine:   # doctest: +SKIP
+    ...     print(machine.code("ocean").control.wait())
+    """
+    return _planned(_words(os.fspath(program), arguments, machine, options))
 
 
 def run(
@@ -349,12 +366,17 @@ def _words(
 
 def _option(name: str, value: object) -> list[str]:
     """Return the words of an option; raises UsageError if a run has none of that name."""
-    known = {
+    every = {
         word.lstrip("-").replace("-", "_"): (word, row)
         for row in GCM_DEPLOY.rows()
-        if row.sets or row.dest in _ALSO
         for word in row.names
     }
+    known = {one: row for one, row in every.items() if row[1].sets or row[1].dest in _ALSO}
+    if name in every and every[name][1].dest in MACHINE:
+        raise UsageError(
+            f"a run has no option '{name}'",
+            cure=f"Say where it runs with the argument machine, as {value!r}",
+        )
     if name not in known:
         hint = did_you_mean(name, known)
         raise UsageError(f"a run has no option '{name}'{hint and f'; {hint}'}")

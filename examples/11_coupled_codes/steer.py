@@ -10,23 +10,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gcm.documents import Diagnostics
-from runtime import Machine
-from runtime.deployment import make_plan, read_descriptor
-from runtime.deployment.checker import surroundings_of
+from runtime import Machine, planned
 
 DESCRIPTOR = Path(__file__).parents[2] / "descriptors" / "coupled-codes.xml"
 
 
 def main() -> int:
     """Run the codes, restart them; return the exit code."""
-    faults = Diagnostics()
-    around = surroundings_of(str(DESCRIPTOR), settings={}, python=sys.executable)
-    deployment = read_descriptor(str(DESCRIPTOR), surroundings=around, diagnostics=faults)
-    if deployment is None:
-        print(*faults, sep="\n", file=sys.stderr)
-        return 1
-    with Machine(make_plan(deployment), steered=True, idle=True) as machine:
+    with Machine(planned(DESCRIPTOR), steered=True, idle=True) as machine:
         ocean, atmosphere = machine.code("ocean"), machine.code("atmosphere")
         for run in (1, 2):
             atmosphere.control.start()

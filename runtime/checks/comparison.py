@@ -35,8 +35,15 @@ order; sends that rely on buffers.
 MOST_AHEAD = 1 << 20
 """A communicator of which one member is so many calls ahead is compared no further."""
 
-Pair = tuple[str, CheckedCall]
-"""A rank and its call."""
+
+@dataclass(slots=True)
+class _First:
+    """A collective as the first rank that has made it: others are compared with it."""
+
+    rank: str
+    call: CheckedCall
+    is_at_fault: bool = False
+    """Whether a member was found that does not fit; of others no more is told."""
 
 
 class _Calls:
@@ -45,17 +52,17 @@ class _Calls:
     def __init__(self, comm: CheckedCommunicator) -> None:
         self.comm = comm
         self.counts = dict.fromkeys(comm.members, 0)
-        self.first: deque[Pair] = deque()  # of the calls that some member has still to make
+        self.first: deque[_First] = deque()  # of the calls that some member has still to make
         self.begun = 0  # so many calls were made by all
         self.is_compared = True
 
-    def add(self, rank: str, call: CheckedCall) -> Pair | None:
-        """Count a call; return who made the call of that number first, if somebody has."""
+    def add(self, rank: str, call: CheckedCall) -> _First | None:
+        """Count a call; return the call of that number of another rank, if somebody made it."""
         turn = self.counts[rank]
         self.counts[rank] = turn + 1
         place = turn - self.begun
         if place == len(self.first):
-            self.first.append((rank, call))
+            self.first.append(_First(rank, call))
             self.is_compared = place < MOST_AHEAD
             return None
         return self.first[place]
@@ -117,7 +124,7 @@ class CallComparison:
     >>> compared.add("0:0:0", told(0))
     []
     >>> print(compared.add("0:0:1", told(1))[0].text)
-    the roots of a collective of COMM_WORLD differ: 0:0:0 is in Bcast of root 0, 4 x float64 \
+    the roots differ in a collective of COMM_WORLD: 0:0:0 is in Bcast of root 0, 4 x float64 \
 (a.py:0), 0:0:1 in Bcast of root 1, 4 x float64 (a.py:1)
     """
 
@@ -127,7 +134,7 @@ class CallComparison:
         self._calls: dict[str, _Calls] = {}
         self._streams: dict[tuple[str, str, str, int], _Stream] = {}
         self._ended: set[str] = set()
-        self._told: set[tuple[str, ...]] = set()
+        self._told: set[tuple[str, frozenset[str]]] = set()
         self.choices: dict[str, str] = {}
         """A sentence about each receive that had a choice, which is no fault in itself."""
 
@@ -139,6 +146,7 @@ class CallComparison:
         faults = [
             FaultFound(kind, (name,), (call,), f"{self._names.rank(name)}: {text}: {call}")
             for kind, text, call in report.faults
+            if self.is_new(kind, call)
         ]
         for number, numbers in report.collectives:
             comm = rank.communicators[number]
@@ -158,10 +166,11 @@ class CallComparison:
             self._ended.add(name)
             for calls in self._calls.values():
                 faults += self._missing(calls)
-        return [one for one in faults if self._is_new(one)]
+        return faults
 
-    def _is_new(self, fault: FaultFound) -> bool:
-        told = (fault.kind, *fault.calls)
+    def is_new(self, wrong: str, *calls: str) -> bool:
+        """Return whether something wrong with calls, or lines, is found for the first time."""
+        told = wrong, frozenset(calls)
         is_new = told not in self._told
         self._told.add(told)
         return is_new
@@ -182,43 +191,22 @@ class CallComparison:
             if not calls.is_compared:
                 return
             other = calls.add(rank, call)
-            if other is None or other[1] == call:
+            if other is None or other.call == call:
                 continue
-            fault = self._difference(calls.comm, *other, rank, call)
-            if fault is not None:
-                # what comes after another operation is of another number at each rank
-                calls.is_compared = other[1].operation == call.operation
-                yield fault
+            theirs = other.call
+            difference = _difference(theirs, call)
+            if difference is None:
+                continue
+            kind, wrong = difference
+            # what comes after another operation is of another number at each rank
+            calls.is_compared = theirs.operation == call.operation
+            if not other.is_at_fault and self.is_new(wrong, theirs.place, call.place):
+                who = self._names.rank(other.rank), self._names.rank(rank)
+                text = f"{wrong} {calls.comm}: {who[0]} is in {theirs}, {who[1]} in {call}"
+                yield FaultFound(kind, (other.rank, rank), (str(theirs), str(call)), text)
+            other.is_at_fault = True
         calls.forget()
         yield from self._missing(calls)
-
-    def _difference(
-        self,
-        comm: CheckedCommunicator,
-        other: str,
-        theirs: CheckedCall,
-        rank: str,
-        mine: CheckedCall,
-    ) -> FaultFound | None:
-        kind = COLLECTIVE
-        if theirs.operation != mine.operation:
-            wrong = f"ranks make different collectives of {comm}"
-        elif theirs.root != mine.root:
-            wrong = f"the roots of a collective of {comm} differ"
-        elif theirs.kind and mine.kind and theirs.kind != mine.kind:
-            wrong = f"the types of a collective of {comm} differ"
-        elif None not in (theirs.size, mine.size) and theirs.size != mine.size:
-            wrong = f"the sizes of a collective of {comm} differ"
-        elif theirs.reduction and mine.reduction and theirs.reduction != mine.reduction:
-            wrong = f"the reductions of a collective of {comm} differ"
-        elif theirs.blocks != mine.blocks:
-            kind, wrong = BLOCKING, f"a {theirs.blocks} collective of {comm} meets another kind"
-        else:
-            return None
-        text = (
-            f"{wrong}: {self._names.rank(other)} is in {theirs}, {self._names.rank(rank)} in {mine}"
-        )
-        return FaultFound(kind, (other, rank), (str(theirs), str(mine)), text)
 
     def _missing(self, calls: _Calls) -> Iterator[FaultFound]:
         """Yield that ranks have ended of which others are in a call that they have not made."""
@@ -227,13 +215,14 @@ class CallComparison:
         for rank in self._ended.intersection(calls.counts):
             place = calls.counts[rank] - calls.begun
             if place < len(calls.first):
-                other, call = calls.first[place]
+                more = calls.first[place]
                 text = (
                     f"{self._names.rank(rank)} has ended after {calls.counts[rank]} collectives of"
-                    f" {calls.comm}, {self._names.rank(other)} has made one more: {call}"
+                    f" {calls.comm}, {self._names.rank(more.rank)} has made one more: {more.call}"
                 )
                 calls.is_compared = False
-                yield FaultFound(CALLS, (rank, other), (str(call),), text)
+                if self.is_new(CALLS, more.call.place):
+                    yield FaultFound(CALLS, (rank, more.rank), (str(more.call),), text)
                 return
 
     def stuck(self, name: str, where: str) -> FaultFound | None:
@@ -278,7 +267,7 @@ class CallComparison:
         receiver = self._ranks.get(ends[1], rank)
         for send, receive in stream.pairs():
             kind = _misfit(send, receive)
-            if kind:
+            if kind and self.is_new(kind, send.place, receive.place):
                 what = "of another type than" if kind == TYPE else "longer than"
                 has_choice = receive.root == ANY_SOURCE and receiver.choice is not None
                 which = "a receive that may take it" if has_choice else "its receive"
@@ -288,6 +277,23 @@ class CallComparison:
                 )
                 kind = ORDER if has_choice else kind
                 yield FaultFound(kind, ends, (str(send), str(receive)), text)
+
+
+def _difference(theirs: CheckedCall, mine: CheckedCall) -> tuple[str, str] | None:
+    """Return how two collectives that should be one do not fit: the kind of fault, and in words."""
+    if theirs.operation != mine.operation:
+        return COLLECTIVE, "ranks make different collectives of"
+    if theirs.root != mine.root:
+        return COLLECTIVE, "the roots differ in a collective of"
+    if theirs.kind and mine.kind and theirs.kind != mine.kind:
+        return COLLECTIVE, "the types differ in a collective of"
+    if None not in (theirs.size, mine.size) and theirs.size != mine.size:
+        return COLLECTIVE, "the sizes differ in a collective of"
+    if theirs.reduction and mine.reduction and theirs.reduction != mine.reduction:
+        return COLLECTIVE, "the reductions differ in a collective of"
+    if theirs.blocks != mine.blocks:
+        return BLOCKING, f"a {theirs.blocks} call meets one of another kind in a collective of"
+    return None
 
 
 def _misfit(send: CheckedCall, receive: CheckedCall) -> str:

@@ -52,6 +52,11 @@ class CheckedCall:
         is_begun = self.name.lower() == f"i{self.operation.lower()}"
         return "nonblocking" if is_begun else "blocking"
 
+    @property
+    def place(self) -> str:
+        """What is called on which line, whatever the arguments: `Bcast (ring.py:7)`."""
+        return f"{self.name} ({self.where})"
+
     def __str__(self) -> str:
         """Describe it: `Bcast of root 1, 4 x float64 (ring.py:7)`."""
         if self.root == ANY_SOURCE:
@@ -130,6 +135,14 @@ class CallReport:
     choices: list[Choice]
     faults: list[tuple[str, str, str]]
     code: int | None = None
+
+    @property
+    def count(self) -> int:
+        """How many calls it tells of."""
+        messages = (runs for *_, runs in (*self.sends, *self.receives))
+        return sum(len(calls) for _, calls in self.collectives) + sum(
+            count for runs in messages for _, count in runs
+        )
 
 
 def report_from(plain: dict[str, Any]) -> CallReport:

@@ -14,6 +14,8 @@ from runtime.shown_text import shown_lines, shown_table
 
 _GIB = 1 << 30
 _COLUMNS = ("host", "its name", "Python", "numpy", "mpi4py", "MPI of mpi4py", "files", "free")
+_NOT_USABLE = ("NotPrepared", "PythonMissing", "PythonTooOld")
+"""The faults of hosts that were reached."""
 _NUMBERS = {_COLUMNS.index("files"), _COLUMNS.index("free")}
 
 
@@ -74,7 +76,9 @@ def print_report(examined: Examination) -> None:
 def _row(record: Record) -> tuple[str, ...]:
     facts = record.facts
     if facts is None:
-        return (record.host.where, "not reached", *[""] * (len(_COLUMNS) - 2))
+        is_reached = type(record.fault).__name__ in _NOT_USABLE
+        word = "not usable" if is_reached else "not reached"
+        return (record.host.where, word, *[""] * (len(_COLUMNS) - 2))
     versions = (facts.packages.get(name) or "-" for name in ("numpy", "mpi4py"))
     free = f"{facts.folders[0].free / _GIB:,.1f} GiB" if facts.folders else ""
     return (

@@ -26,6 +26,7 @@ from runtime.peers.booking import (
     ReservationSettings,
     Strategy,
     in_order,
+    missing,
     nearest_first,
     strategy_named,
 )
@@ -132,7 +133,7 @@ class _Submission:
             offers = lab.offers(names)
             if self._options.dry_run:
                 write(asked_first(in_order(offers, strategy), self._demand))
-                return 0
+                return self._feasible(offers)
             with WebContents(web_addresses(self._deployment)) as web:
                 self._enter(SubmissionStep.BOOK, f"{self._demand.places} places")
                 while True:
@@ -144,6 +145,16 @@ class _Submission:
                     offers = lab.offers(names)
         finally:
             lab.close()
+
+    def _feasible(self, offers: Sequence[Offer]) -> int:
+        """Return the exit code of a run that finds what is offered now, and say what is missing."""
+        lacking = missing([one for one in offers if one.rtt < FAR], self._demand)
+        if not lacking:
+            return 0
+        from runtime.cli.run import complain
+
+        complain(f"a run would end with exit code {NEVER_STARTED}: {lacking} places are missing")
+        return NEVER_STARTED
 
     def _attempt(
         self, lab: Lab, strategy: Strategy, offers: Sequence[Offer], web: WebContents

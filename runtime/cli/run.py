@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -113,13 +113,22 @@ def run_plan(
         if not (has_begun or failures or ending.code) and is_repeated(outcome):
             return NEVER_STARTED
         errors = (*map(_why, failures), *outcome.errors)
-        for message in (*errors, *hints(plan, outcome.exceptions)):
-            complain(message)
+        _tell_faults(plan, outcome, errors, options)
         code = _code(outcome, ending, failures)
         run_log.stays = bool(code) and not failures and _needs_log(outcome, ending)
         tell(CommandEnded(code, errors))
         _tell(listeners.account.summary(), options)
         return code
+
+
+def _tell_faults(
+    plan: DeploymentPlan, outcome: Outcome, errors: Sequence[str], options: Options
+) -> None:
+    """Write the errors of a run, with hints; or that a check has found nothing."""
+    for message in (*errors, *hints(plan, outcome.exceptions)):
+        complain(message)
+    if outcome.checked is not None and not (outcome.faults or errors or options.quiet):
+        note(f"no fault found in {outcome.checked:,} calls")
 
 
 @contextmanager
@@ -138,6 +147,8 @@ def _recorded(options: Options, run_log: RunLog) -> Iterator[list[Recording]]:
         for one in recorders:
             if fault := one.close():
                 complain(fault)
+            elif one.path in (options.record, options.report, options.trace) and not options.quiet:
+                note(f"wrote {one.path}")
         if kept := run_log.close():
             complain(f"the log of this run: {kept}")
 
@@ -281,6 +292,11 @@ def _code(outcome: Outcome, ending: EndSignals, failures: list[Exception]) -> in
     if not failures:
         return FAULTS_FOUND if outcome.faults else outcome.exit_code
     return READER_LEFT if isinstance(failures[0], BrokenPipeError) else OUTPUT_FAILED
+
+
+def note(text: str) -> None:
+    """Write what a command has done, and nobody sees."""
+    print(f"{COMMAND}: {shown_lines(text)}", file=sys.stderr)
 
 
 def complain(text: str) -> None:

@@ -1,7 +1,8 @@
 """Collectives on blobs: data whose size only its owner knows, such as pickled objects.
 
 Routes and optima are the same as for buffers, plus 8 bytes for the size of each blob; small and
-large blobs alike are sent in one bundle between two clusters. One WAN latency each.
+large blobs alike are sent in one bundle between two clusters. One WAN latency each. Within a
+cluster the call goes along with the size, as between clusters it does in the tag.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from runtime.collectives.layout import ClusterPart, Layout
 from runtime.collectives.port import CollectivePort, Data, Parcel, Pending, Steps, content
 
 Blob: TypeAlias = Data
+
+_HEAD = struct.Struct("<qq")
+"""The size of a member's blob, and its call."""
 
 
 def bundle(blobs: Sequence[Data]) -> list[Data]:
@@ -38,13 +42,15 @@ def gather_in_cluster(
     if len(part.members) == 1:
         return [data]
     position = part.members.index(root)
-    told = memoryview(struct.pack("<q", len(data)))
+    head = memoryview(_HEAD.pack(len(data), port.call))
     if layout.me != root:
-        yield [*port.gather(told, None, position), *port.gather(data, None, position)]
+        yield [*port.gather(head, None, position), *port.gather(data, None, position)]
         return []
-    sizes = Blocks.in_a_row([8] * len(part.members))
-    yield port.gather(told, sizes, position)
-    blocks = Blocks.in_a_row(struct.unpack(f"<{len(part.members)}q", sizes.memory))
+    heads = Blocks.in_a_row([_HEAD.size] * len(part.members))
+    yield port.gather(head, heads, position)
+    sizes, calls = zip(*_HEAD.iter_unpack(heads.memory), strict=True)
+    port.compare(dict(zip(part.members, calls, strict=True)))
+    blocks = Blocks.in_a_row(sizes)
     yield port.gather(data, blocks, position)
     return [blocks[which] for which in range(len(part.members))]
 

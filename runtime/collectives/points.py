@@ -5,7 +5,7 @@ Such a group is one side of an intercommunicator, or one side and the root on th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from runtime.collectives.blocks import Blocks
 from runtime.collectives.layout import Layout
@@ -18,6 +18,11 @@ class PointPort:
     def __init__(self, whole: CollectivePort, ranks: Sequence[int], layout: Layout) -> None:
         self._whole, self._ranks, self._layout = whole, ranks, layout
         self._near = layout.mine.members
+        self.call = whole.call
+
+    def compare(self, calls: Mapping[int, int]) -> None:
+        """Raise an error if a member has told another call than this one."""
+        self._whole.compare({self._ranks[rank]: call for rank, call in calls.items()})
 
     def send(self, rank: int, *pieces: Data) -> Pending:
         """Send the pieces as one message to a member."""

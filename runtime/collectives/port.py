@@ -8,7 +8,7 @@ messages.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
 from runtime.collectives.blocks import Blocks
@@ -56,6 +56,12 @@ class CollectivePort(Protocol):
     collective over its members: all make the same ones in the same order. `root` is a position
     among them, in rank order. Data must not be changed until its operation is done.
     """
+
+    call: int
+    """What all members have to make alike: the operation, and what it reduces by."""
+
+    def compare(self, calls: Mapping[int, int]) -> None:
+        """Raise an error if the call that a rank has told is another than that of this member."""
 
     def send(self, rank: int, *pieces: Data) -> Pending:
         """Send the pieces as one message to any member."""

@@ -24,6 +24,9 @@ _WAN = re.compile(
 _BITS = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _LONGEST_DELAY, _SLOWEST_RATE = 10.0, 1e3
 
+MOST_OF_A_HOST = 1024
+"""More ranks of one host are taken for a port; a descriptor may have them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Emulation:
@@ -90,7 +93,10 @@ def parse_wan(text: str) -> Wan:
     Raises:
         ValueError: it has another form.
     """
-    found = _WAN.fullmatch(text.replace(" ", "").lower())
+    words = text.replace(" ", "").lower()
+    found = _WAN.fullmatch(words)
+    if not found and _WAN.fullmatch(f"{words}ms"):
+        raise ValueError(f"'{text}' has no unit: write {words}ms or {words}s, the delay one way")
     if not found:
         raise ValueError(
             f"'{text}' is not a delay one way, and a rate: DELAY,RATE as in 10ms,1gbit or 5ms"
@@ -144,6 +150,11 @@ def _hosts(word: str) -> list[HostArgument]:
     if ranks is not None and not re.fullmatch("[0-9]{1,9}", ranks, re.ASCII):
         several = "; an IPv6 address stands in brackets: [fe80::1]:4" if ":" in ranks else ""
         raise ValueError(f"'{ranks}' behind the ':' of '{word}' is not a number of ranks{several}")
+    if ranks is not None and int(ranks) > MOST_OF_A_HOST:
+        raise ValueError(
+            f"'{word}' asks for {ranks} ranks on a host: behind the ':' stands a number of ranks; "
+            "a port stands in ~/.ssh/config, or in a descriptor: <ssh host=... port=.../>"
+        )
     if ranks is not None:
         _check_number(word, int(ranks), LANGUAGE.elements["mpi"].attribute("ranks"))
     try:

@@ -107,6 +107,7 @@ _MEANINGS: dict[str, tuple[str, str]] = {
     "UnknownHost": ("unresolvable-host", "nothing can be started on a host without an address"),
     "PythonMissing": ("no-python", "the front-end of a cluster is a Python program"),
     "PythonTooOld": ("old-python", "the front-end of a cluster needs Python 3.11 or newer"),
+    "NotPrepared": ("not-prepared", "all that is started there comes after its modules"),
 }
 _MENDS: dict[str, _Mend] = {
     "HostKeyUnknown": _vouch,

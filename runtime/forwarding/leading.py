@@ -9,8 +9,8 @@ from collections.abc import Callable
 from runtime.transport.credentials import Credentials
 from runtime.transport.encryption import is_set_up, secured
 from runtime.transport.errors import AuthenticationFailed, TransportError, Unreachable
-from runtime.transport.lean import dial, socket_for
-from runtime.transport.passage import announce
+from runtime.transport.lean import dial
+from runtime.transport.transports import announce, named_by_user, socket_for
 from runtime.wire.dialling.forward_requests import AnswerReader, ForwardRequest
 
 ANSWER_TIMEOUT = 10.0
@@ -63,7 +63,8 @@ def _to(address: str, name: str, credentials: Credentials) -> tuple[socket.socke
         made.settimeout(CONNECT_TIMEOUT)
         made.connect(where)
         announce(made, address)
-        made = secured(made, credentials, dialled=True, peer=name)
+        always = bool(named_by_user(address))
+        made = secured(made, credentials, dialled=True, peer=name, always=always)
         made.settimeout(ANSWER_TIMEOUT)
         _set_up(made, address)
     except (AuthenticationFailed, SilentStop):

@@ -9,6 +9,7 @@ from runtime.forwarding.flow import Flow
 from runtime.forwarding.pipes import Pipes
 from runtime.transport.encryption import encrypts
 from runtime.transport.reactor import READ, WRITE, Reactor
+from runtime.transport.transports import send_at_once
 
 
 class Splice:
@@ -37,8 +38,7 @@ class Splice:
         self._watched = [0, 0]
         for one in self._sockets:
             one.setblocking(False)
-            if one.family != socket.AF_UNIX:
-                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            send_at_once(one)
 
     @property
     def moved(self) -> int:

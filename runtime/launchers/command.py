@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from runtime.deployment.planning.preparation import NOT_PREPARED
+from runtime.deployment.planning.preparation import NO_MODULES, NOT_PREPARED
 from runtime.launchers import bootstrap, wire
 from runtime.launchers.base import Command, OutputStream
 from runtime.launchers.errors import (
@@ -219,9 +219,11 @@ def no_python(way: str, lines: Sequence[str]) -> LaunchError:
 
 def not_prepared(way: str, lines: Sequence[str]) -> NotPrepared:
     """Return the error for a place whose modules or line of shell failed, from its last words."""
+    named = [line.removeprefix(NO_MODULES) for line in lines if line.startswith(NO_MODULES)]
+    name = "modules" if named else "before"
     return NotPrepared(
-        "the modules cannot be loaded there, or the line of shell after them has failed",
+        f"'module load {named[0]}' fails there" if named else "the line of shell fails there",
         place=way,
-        cause="\n".join(lines),
-        cure="Try it in a login shell there, then correct `modules` or `before` of <front-end>",
+        cause="\n".join(line for line in lines if not line.startswith(NO_MODULES)),
+        cure=f"Try it in a login shell there, then correct {name}=... of its <front-end>",
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gcm.records import dataclass
-from runtime.lifecycle.walltimes import Walltime
 from runtime.machine.deaths import RankDeath
 
 # --- events -----------------------------------------------------------------------------------
@@ -117,6 +116,21 @@ class PlaceLate:
 
 
 @dataclass(frozen=True, slots=True)
+class Walltime:
+    """How many seconds a job has `left` when its nodes are granted.
+
+    The run ends `reserve` seconds before the job, by default a minute or a quarter of a shorter
+    time, so that results come home. Its ranks get `signal`, if it has a name, `signal_before`
+    seconds before the end of the job.
+    """
+
+    left: float
+    reserve: float | None = None
+    signal: str = ""
+    signal_before: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
 class PlaceGranted:
     """A cluster has its nodes, for a `walltime` if that is limited."""
 
@@ -155,9 +169,7 @@ class Halt:
 class LeftBehind:
     """Ranks wait in vain, for others of their cluster that have ended unless `what` says more.
 
-    `why` says which and for whom.
-
-    `are_all` tells that nobody else can go on either.
+    `why` says which and for whom, `are_all` that nobody else can go on either.
     """
 
     why: str

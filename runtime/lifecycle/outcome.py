@@ -257,3 +257,5 @@ class Outcome:
     held: tuple[HeldNodes, ...] = ()
     faults: tuple[FaultFound, ...] = ()
     """What a check of the program has found."""
+    checked: int | None = None
+    """How many calls were checked; None where that was not asked for."""

@@ -19,6 +19,8 @@ class RunProgress:
 
     plan: RunPlan
     ranks: Mapping[str, RankLife]
+    unable: set[str] = field(default_factory=set)
+    """What has failed at the start: clusters, and steps of the plan that are of none."""
     _started: set[str] = field(default_factory=set)
     _up: set[str] = field(default_factory=set)
 
@@ -44,13 +46,20 @@ class RunProgress:
         self._up.add(step)
 
     @property
-    def have_all_ranks_begun(self) -> bool:
-        """Whether the ranks of every cluster have been started."""
-        return self.plan.all_ranks_steps <= self._started
+    def are_others_starting(self) -> bool:
+        """Whether front-ends or ranks start of clusters that have not failed."""
+        steps = (one.partition(":") for one in self._started - self._up)
+        kinds = ("front-end", "ranks")
+        return any(kind in kinds and about not in self.unable for kind, _, about in steps)
 
     @property
-    def missing(self) -> tuple[str, ...]:
-        """Return what has been started but is not up yet: ranks by name, else steps.
+    def have_all_ranks_begun(self) -> bool:
+        """Whether the ranks of every cluster have been started."""
+        return {f"ranks:{cluster}" for cluster in self.plan.ranks} <= self._started
+
+    @property
+    def missing(self) -> str:
+        """What has been started but is not up yet: ranks, else steps, in words of bounded length.
 
         When some ranks never reported, the others wait for them: only those are named.
         """
@@ -64,8 +73,5 @@ class RunProgress:
         }
         unheard = [rank for rank, stage in ranks.items() if stage is RankStage.PLANNED]
         others = [one for one in steps if not one.startswith(("ranks:", "handshake:"))]
-        return (*(unheard or ranks), *others)
-
-    def missing_in_words(self) -> str:
-        """Return what is missing, for a message of bounded length."""
-        return self.plan.names.names(self.missing, MOST_NAMES) or "the handshake"
+        missing = (*(unheard or ranks), *others)
+        return self.plan.names.names(missing, MOST_NAMES) or "the handshake"

@@ -6,43 +6,57 @@ results of one of each rank come home.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from gcm.records import dataclass
-from runtime.lifecycle.cluster_life import ClusterLife, PlaceStage, ResultsEvent, ResultsStage
+from runtime.lifecycle.cluster_life import PlaceStage, ResultsEvent, ResultsStage
 from runtime.lifecycle.events import Discard, Start
-from runtime.lifecycle.rank_life import RankLife
-from runtime.lifecycle.run_plan import RunPlan
+from runtime.lifecycle.run_life import RunEvent
+from runtime.lifecycle.run_parts import RunParts
+from runtime.machine.deaths import RankDeath
 
 
 @dataclass(frozen=True, slots=True)
 class NeededResults:
     """Looks at the lives of a run, and says what becomes of results; it has no state of its own."""
 
-    plan: RunPlan
-    clusters: Mapping[str, ClusterLife]
-    ranks: Mapping[str, RankLife]
+    run: RunParts
 
     def ranks_without(self) -> set[int]:
         """Return the ranks of which no replica has ended well."""
-        ended = (one for one in self.plan.replicas if self.ranks[one].has_ended_well)
-        return set(self.plan.replicas.values()) - {self.plan.replicas[one] for one in ended}
+        ended = (one for one in self.run.plan.replicas if self.run.ranks[one].has_ended_well)
+        return set(self.run.plan.replicas.values()) - {self.run.plan.replicas[one] for one in ended}
 
     def has_lost_all_of(self, process: str) -> bool:
         """Tell whether all replicas of the rank of a process have died badly."""
-        rank = self.plan.replicas[process]
-        deaths = [self.ranks[one].death for one, of in self.plan.replicas.items() if of == rank]
+        replicas = self.run.plan.replicas
+        same = (one for one, rank in replicas.items() if rank == replicas[process])
+        deaths = [self.run.ranks[one].death for one in same]
         return all(one is not None and one.code for one in deaths)
 
     def are_whole(self) -> bool:
         """Tell whether nobody writes any more where results are to come from."""
-        return all(one.is_over for name in self.sources() for one in self.clusters[name].ranks)
+        return all(one.is_over for name in self.sources() for one in self.run.clusters[name].ranks)
 
     def are_elsewhere(self, cluster: str) -> bool:
         """Tell whether each rank has a replica outside of a cluster that has made the same."""
-        own = {one.rank for one in self.clusters[cluster].ranks}
-        elsewhere = self._made_by(one for one in self.plan.replicas if one not in own)
-        return bool(self.plan.replicas) and elsewhere == set(self.plan.replicas.values())
+        own = {one.rank for one in self.run.clusters[cluster].ranks}
+        elsewhere = self._made_by(one for one in self.run.plan.replicas if one not in own)
+        return bool(self.run.plan.replicas) and elsewhere == set(self.run.plan.replicas.values())
+
+    def lose(self, cluster: str) -> None:
+        """Need other replicas again: what those of a cluster have made is gone with it."""
+        run = self.run
+        if not (run.plan.replicas and cluster in run.plan.closing.values()):
+            return
+        for one in run.clusters[cluster].ranks:
+            if one.has_ended_well:
+                why = "what it made was lost with its front-end"
+                one.die(replace(RankDeath.lost(one.rank, why), supersedes=True), is_kept=True)
+        is_needed = not run.failures.code and bool(self.ranks_without())
+        if is_needed and run.life.advance(RunEvent.SPARED):
+            run.clock.deadline = None
 
     def sources(self) -> set[str]:
         """Return the clusters whose results are needed: with replicas those of one of each rank.
@@ -52,14 +66,14 @@ class NeededResults:
         """
         good = {
             one.identifier: self._made_by(rank.rank for rank in one.ranks)
-            for one in self.clusters.values()
-            if one.ranks and self.plan.replicas
+            for one in self.run.clusters.values()
+            if one.ranks and self.run.plan.replicas
         }
-        if not good or set[int]().union(*good.values()) != set(self.plan.replicas.values()):
-            return {step.partition(":")[2] for step in self.plan.closing}
+        if not good or set[int]().union(*good.values()) != set(self.run.plan.replicas.values()):
+            return set(self.run.plan.closing.values())
 
         def lacks(cluster: str) -> tuple[bool, int]:
-            life = self.clusters[cluster]
+            life = self.run.clusters[cluster]
             return life.place is PlaceStage.LOST, len(life.ranks) - len(good[cluster])
 
         needed, done = set[str](), set[int]()
@@ -72,16 +86,16 @@ class NeededResults:
     @property
     def are_moving(self) -> bool:
         """Whether some come home, or are discarded."""
-        return any(one.results is ResultsStage.MOVING for one in self.clusters.values())
+        return any(one.results is ResultsStage.MOVING for one in self.run.clusters.values())
 
     def next_steps(self) -> Iterator[Start | Discard]:
         """Yield what is done about clusters in which nothing runs any more, however it ended."""
         needed = self.sources()
-        is_early = self.plan.replicas and any(one.is_open for one in self.clusters.values())
+        is_early = self.run.plan.replicas and bool(self.run.places)
         left = {
             step: cluster
-            for step in (() if is_early else self.plan.closing)
-            if (cluster := self.clusters[step.partition(":")[2]]).results is ResultsStage.THERE
+            for step, name in ({} if is_early else self.run.plan.closing).items()
+            if (cluster := self.run.clusters[name]).results is ResultsStage.THERE
             and not cluster.is_open
         }
         wanted = [step for step, cluster in left.items() if cluster.identifier in needed]
@@ -92,4 +106,5 @@ class NeededResults:
 
     def _made_by(self, processes: Iterable[str]) -> set[int]:
         """Return the ranks of which these replicas have made all results."""
-        return {self.plan.replicas[one] for one in processes if self.ranks[one].has_made_all}
+        ranks, replicas = self.run.ranks, self.run.plan.replicas
+        return {replicas[one] for one in processes if ranks[one].has_made_all}

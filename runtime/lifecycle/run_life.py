@@ -118,6 +118,8 @@ class RunLife:
         """Whether neither its time nor somebody's patience is over."""
         return self.stage in (RunStage.RUNNING, RunStage.SETTLING)
 
-    def advance(self, event: RunEvent, why: str = "") -> None:
-        """Let something happen to it."""
-        self.stage = change(TRANSITIONS, self.stage, event, "the run", why)
+    def advance(self, event: RunEvent, why: str = "") -> bool:
+        """Let something happen to it; return whether that changes its stage."""
+        before = self.stage
+        self.stage = change(TRANSITIONS, before, event, "the run", why)
+        return self.stage is not before

@@ -17,10 +17,11 @@ class RunPlan:
     """A deployment plan reduced to the names of its steps and ranks.
 
     `steps` maps each opening step to what has to be up before, `places` each front-end step to its
-    cluster, `ranks` each cluster that has some to its ranks, `paths` each step and `rank_paths`
-    each rank to where it stands in the tree that users see. `survivors` are the clusters
-    whose ranks go on when others are lost. `replicas` says which rank of COMM_WORLD each process is
-    a replica of, and is empty where every rank is one process. `names` name ranks in messages.
+    cluster, `closing` each step that brings results home to its own, `ranks` each cluster that has
+    some to its ranks, `paths` each step and `rank_paths` each rank to where it stands in the tree
+    that users see. `survivors` are the clusters whose ranks go on when others are lost. `replicas`
+    says which rank of COMM_WORLD each process is a replica of, and is empty where every rank is one
+    process. `names` name ranks in messages.
     """
 
     steps: Mapping[str, frozenset[str]]
@@ -29,16 +30,19 @@ class RunPlan:
     ranks: Mapping[str, tuple[str, ...]]
     paths: Mapping[str, str]
     rank_paths: Mapping[str, str]
-    closing: tuple[str, ...] = ()
+    closing: Mapping[str, str] = field(default_factory=dict)
     survivors: frozenset[str] = frozenset()
     has_assembly: bool = False
     replicas: Mapping[str, int] = field(default_factory=dict)
     names: RankNames = field(default_factory=RankNames)
 
-    @property
-    def all_ranks_steps(self) -> frozenset[str]:
-        """Return the steps that start ranks."""
-        return frozenset(f"ranks:{cluster}" for cluster in self.ranks)
+    def path_of(self, cluster: str) -> str:
+        """Return where a cluster stands in the tree."""
+        return self.paths[f"front-end:{cluster}"]
+
+    def ranks_of(self, cluster: str) -> str:
+        """Return how messages name the ranks of a cluster."""
+        return self.names.numbers(cluster, 0, len(self.ranks[cluster]))
 
 
 def run_plan_of(plan: DeploymentPlan) -> RunPlan:
@@ -61,7 +65,7 @@ def run_plan_of(plan: DeploymentPlan) -> RunPlan:
         },
         paths={step.name: _path(step, paths) for step in (*plan.steps, *plan.closing)},
         rank_paths={part.identifier: part.path for part in parts if part.level is Level.WRAPPER},
-        closing=tuple(step.name for step in plan.closing),
+        closing={step.name: step.name.partition(":")[2] for step in plan.closing},
         survivors=frozenset(
             cluster.identifier for cluster in clusters if cluster.application in surviving
         ),

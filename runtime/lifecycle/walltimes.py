@@ -1,4 +1,4 @@
-"""When the jobs of a run have to end, and what is done before: pure, with the time handed in."""
+"""The times of a run, and when its jobs have to end: pure, with the time handed in."""
 
 from __future__ import annotations
 
@@ -7,24 +7,49 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from gcm.records import dataclass
+from runtime.lifecycle.events import LimitTime, Signal, Walltime
 
 USUAL_RESERVE = 60.0
 """Seconds that are kept for the end of a run, of a walltime that is long enough."""
 
 
 @dataclass(frozen=True, slots=True)
-class Walltime:
-    """How many seconds a job has `left` when its nodes are granted.
+class RunTimeouts:
+    """The timeouts of a run, in seconds."""
 
-    The run ends `reserve` seconds before the job, by default a minute or a quarter of a shorter
-    time, so that results come home. Its ranks get `signal`, if it has a name, `signal_before`
-    seconds before the end of the job.
-    """
+    start: float = 120.0
+    """From the beginning until the application runs."""
+    others: float = 1.0
+    """For other clusters to fail at the start, too, once one has: all are told together."""
+    settle: float = 5.0
+    """For the other clusters, once the ranks of one have ended badly."""
+    grace: float = 6.0
+    """For everything to end in order once asked."""
+    output: float = 60.0
+    """For a front-end that has only output left to tell so again."""
+    run: float = 0.0
+    """For the application; 0 means for ever."""
+    explain: float = 6.0
+    """For ranks to say what they are doing when that time is over."""
+    glance: float = 1.0
+    """For ranks to say what they wait for when somebody presses Ctrl-C."""
 
-    left: float
-    reserve: float | None = None
-    signal: str = ""
-    signal_before: float = 120.0
+
+@dataclass(slots=True)
+class RunClock:
+    """The time, and the `deadline` of what a run waits for just now; None to wait for ever."""
+
+    now: float = 0.0
+    deadline: float | None = None
+
+    def allow(self, seconds: float) -> None:
+        """Wait for so long from now on."""
+        self.deadline = self.now + seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time has come."""
+        return self.deadline is not None and self.now >= self.deadline
 
 
 @dataclass(slots=True)
@@ -52,14 +77,11 @@ class Walltimes:
         """Whether a job limits the run."""
         return bool(self._known)
 
-    def limit(self, now: float) -> tuple[float, float]:
-        """Return in how many seconds the run ends, and in how many its ranks save their state.
-
-        Each is that of whichever job comes first; both are infinite without a limit.
-        """
+    def limit(self, now: float) -> LimitTime:
+        """Return the times of whichever job ends first, and of whichever saves its state first."""
         ends = [self._end_of(one) for one in self._known]
         saves = [end - walltime.signal_before for end, walltime in self._known.values()]
-        return min(ends, default=math.inf) - now, min(saves, default=math.inf) - now
+        return LimitTime(min(ends, default=math.inf) - now, min(saves, default=math.inf) - now)
 
     @property
     def due(self) -> float | None:
@@ -67,11 +89,11 @@ class Walltimes:
         times = [self._end_of(one) for one in self._known]
         return min((*times, *(at for _, at in self._signals())), default=None)
 
-    def take_signals(self, now: float) -> list[tuple[str, str]]:
-        """Return the clusters whose ranks get a signal now, and its name; each only once."""
+    def take_signals(self, now: float) -> list[Signal]:
+        """Return the signals that are sent now; each only once."""
         due = [cluster for cluster, at in self._signals() if at <= now]
         self._signalled.update(due)
-        return [(cluster, self._known[cluster][1].signal) for cluster in due]
+        return [Signal(cluster, self._known[cluster][1].signal) for cluster in due]
 
     def over(self, now: float) -> str | None:
         """Return a cluster whose job is so near its end that the run has to end; else None."""

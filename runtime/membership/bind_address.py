@@ -6,25 +6,25 @@ programs that ask for the communicators.
 
 from __future__ import annotations
 
-import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
 import os
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from runtime.host_addresses import host_addresses
 from runtime.membership.run_directory import address_in
 from runtime.transport.errors import TransportError
-from runtime.transport.lean import socket_for
 from runtime.transport.passage import PASSED, Passage
+from runtime.transport.transports import UNIX, advertised, listen, use
 
-NOWHERE, ON_MACHINE, EVERYWHERE = "nowhere", "on this machine", "everywhere"
-"""The reach of a rank: the hosts from which ranks of other clusters may connect.
+if TYPE_CHECKING:
+    from _socket import socket
 
-Behind the one port of a daemon it is a `Passage`, as text: every host, through that port.
-"""
+ON_MACHINE, EVERYWHERE = "127.0.0.1:0", "0.0.0.0:0"
+"""Where a rank listens with TCP: for its own host, or for all that can connect to it."""
 
-_BACKLOG = 512
 _MACHINE = "/proc/sys/kernel/random/boot_id"
 _NETWORK = "/proc/self/ns/net"
-
 
 AdvertisedAddresses = tuple[str, tuple[str, ...]]
 """The machine of a rank, and the addresses on it that others dial."""
@@ -33,50 +33,65 @@ NOT_ADVERTISED: AdvertisedAddresses = ("", ())
 
 
 def open_listeners(
-    run_directory: str, name: str, reach: str
-) -> tuple[list[_socket.socket], AdvertisedAddresses]:
-    """Bind listeners as `reach` asks; return them with the addresses to advertise.
+    run_directory: str, name: str, transports: Iterable[str]
+) -> tuple[list[socket], AdvertisedAddresses]:
+    """Bind a listener of each transport; return them with the addresses to advertise.
 
-    `name` is that of the socket in the run directory. A rank that cannot listen has fewer
-    addresses, or none; ranks that need one report that.
+    A transport is `unix`, where to bind a port, a `Passage` as text, or a class of the user. `name`
+    is that of the socket in the run directory. A rank that cannot listen has fewer addresses, or
+    none; ranks that need one report that.
     """
-    listeners: list[_socket.socket] = []
+    listeners: list[socket] = []
     addresses: list[str] = []
-    wanted = [] if reach == NOWHERE else [address_in(run_directory, name)]
-    passage = Passage.parse(reach) if reach.startswith(PASSED) else None
-    if passage is not None:
-        wanted.append(passage.bind_address(name))
-    elif reach == EVERYWHERE:
-        wanted.append("0.0.0.0:0")
-    for address in wanted:
+    for one in transports:
+        passage = Passage.parse(one) if one.startswith(PASSED) else None
+        where = passage.bind_address(name) if passage else bind_address(run_directory, name, one)
         try:
-            listener, found = _listen(address)
+            if where.startswith((UNIX, PASSED)):
+                with suppress(FileNotFoundError):
+                    os.unlink(where.partition(":")[2])  # of a rank that was here before
+            listener, found = listen(where)
         except (OSError, TransportError):
             continue
         listeners.append(listener)
-        if passage is not None and address.startswith(PASSED):
-            found = [passage.address(name)]
-        addresses += found
+        addresses += [passage.address(name)] if passage else advertised(found)
     return listeners, (this_machine() if listeners else "", tuple(addresses))
 
 
-def _listen(address: str) -> tuple[_socket.socket, list[str]]:
-    listener, where = socket_for(address)
-    try:
-        if listener.family == _socket.AF_UNIX:
-            if os.path.exists(where):
-                os.unlink(where)  # of a rank that was here before
-            os.fchmod(listener.fileno(), 0o600)  # before it has a name
-        listener.bind(where)
-        listener.listen(_BACKLOG)
-    except OSError:
-        listener.close()
-        raise
-    if listener.family == _socket.AF_UNIX:
-        return listener, [address]
-    host = address.rpartition(":")[0]
-    names = [os.uname().nodename, *host_addresses()] if host == "0.0.0.0" else [host]
-    return listener, [f"{name}:{listener.getsockname()[1]}" for name in names]
+def bind_address(run_directory: str, name: str, transport: str) -> str:
+    """Return what to bind for a transport; `name` is of who listens, unique in the directory."""
+    if ":" in transport:  # a port
+        return transport
+    if f"{transport}:" == UNIX:
+        return address_in(run_directory, name)
+    return f"{transport}:{os.path.join(run_directory, name)}"
+
+
+def use_transports(named: Iterable[str], folder: str) -> None:
+    """Learn the classes among the transports that a descriptor names; they lie in `folder`.
+
+    They come from the user's own descriptor, in what the launcher tells a process first.
+
+    Raises:
+        TransportError: one cannot be imported, or does not fulfil `Transport`.
+    """
+    for name in named:
+        if "." not in name or ":" in name:
+            continue
+        from runtime.machine.named_classes import CURE, fault_of, load  # only where one is named
+
+        if folder not in sys.path:
+            sys.path.append(folder)  # last: what lies there must not hide what is imported here
+        try:
+            found = load(name)
+            if not (fault := fault_of("transport", found)):
+                use(name, found())
+        except Exception as error:  # whatever a class of a user raises
+            fault = f"{type(error).__name__}: {error}"
+        if fault:
+            raise TransportError(
+                f"the transport '{name}' cannot be used: {fault}", place=folder, cure=CURE
+            )
 
 
 def this_machine() -> str:

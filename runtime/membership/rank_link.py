@@ -72,7 +72,7 @@ class RankLink:
         self.listeners: list[_socket.socket] = []
         """The sockets at which other ranks connect, until the wire takes them over."""
         self._run_directory = run_directory
-        self._reach = bootstrap.reach
+        self._transports = bootstrap.transports
         self._dispatch = DispatchTable()
         cluster = name.rpartition(":")[0]
         above = clustering_path(cluster)
@@ -99,7 +99,8 @@ class RankLink:
         """Return listeners for other ranks, and the addresses to advertise."""
         from runtime.membership.bind_address import open_listeners
 
-        return open_listeners(self._run_directory, name + self.name.rpartition(":")[2], self._reach)
+        number = self.name.rpartition(":")[2]
+        return open_listeners(self._run_directory, name + number, self._transports)
 
     def _call_above(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
         """Call the component of the cluster; does nothing once its front-end has gone."""

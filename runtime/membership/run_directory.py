@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable
 
 from runtime.transport.keys import Keyring, audience_of, member_name
+from runtime.transport.transports import UNIX
 
 KEY = "key"
 """The file that all ranks read: the address of the front-end, and what the ranks share."""
@@ -22,7 +23,6 @@ FOR_RANKS = ("front-end ", "ranks ")
 """Prefixes of the audiences to which ranks may send."""
 
 _TICKET = 32  # bytes
-UNIX = "unix:"
 LONGEST_SOCKET_PATH = 100  # systems allow a little more; Linux 107 bytes
 
 
@@ -47,16 +47,16 @@ def as_others_see(address: str) -> str:
 class Bootstrap:
     """Bootstrap information of a rank: the address of its front-end, and its own keys.
 
-    `reach` names the hosts that can reach the rank, `incarnation` counts its starts. The front-end
-    may take `patience` seconds to answer: it starts many ranks at once.
+    `transports` are those at which it listens for other ranks, `incarnation` counts its starts. The
+    front-end may take `patience` seconds to answer: it starts many ranks at once.
     """
 
-    __slots__ = ("address", "certificate", "incarnation", "keys", "patience", "reach")
+    __slots__ = ("address", "certificate", "incarnation", "keys", "patience", "transports")
 
     def __init__(
         self,
         address: str,
-        reach: str,
+        transports: tuple[str, ...],
         incarnation: int,
         keys: Keyring,
         certificate: bytes = b"",
@@ -64,7 +64,7 @@ class Bootstrap:
         patience: float = 60.0,
     ) -> None:
         self.address = address
-        self.reach = reach
+        self.transports = transports
         self.incarnation = incarnation
         self.keys = keys
         self.certificate = certificate
@@ -88,8 +88,8 @@ def write_key(
         tickets.append(b"".join(own.values()))
     checked = bootstrap.keys.checks[audience].hex() if audience else ""
     lines = [
-        bootstrap.address, bootstrap.reach, str(bootstrap.incarnation), str(bootstrap.patience),
-        bootstrap.certificate.hex(), checked, *others,
+        bootstrap.address, "\t".join(bootstrap.transports), str(bootstrap.incarnation),
+        str(bootstrap.patience), bootstrap.certificate.hex(), checked, *others,
     ]  # fmt: skip
     suffix = _suffix(alone)
     path = os.path.join(directory, KEY)
@@ -114,7 +114,7 @@ def read_key(directory: str, rank: str, *, is_alone: bool = False) -> Bootstrap:
     suffix = _suffix(rank if is_alone else "")
     with open(os.path.join(directory, KEY + suffix), encoding="utf-8") as file:
         lines = file.read().split("\n")
-    address, reach, incarnation, patience, certificate, checked, *others = lines
+    address, named, incarnation, patience, certificate, checked, *others = lines
     size = _TICKET * len(others)
     place = 0 if is_alone else int(rank.rpartition(":")[2])
     with open(os.path.join(directory, TICKETS + suffix), "rb", 0) as file:
@@ -122,7 +122,8 @@ def read_key(directory: str, rank: str, *, is_alone: bool = False) -> Bootstrap:
     tickets = {one: data[_TICKET * n : _TICKET * (n + 1)] for n, one in enumerate(others)}
     keys = Keyring({audience_of(rank): bytes.fromhex(checked)}, None, tickets)
     proof = bytes.fromhex(certificate)
-    return Bootstrap(address, reach, int(incarnation), keys, proof, patience=float(patience))
+    transports = tuple(filter(None, named.split("\t")))
+    return Bootstrap(address, transports, int(incarnation), keys, proof, patience=float(patience))
 
 
 def crash_file(directory: str, rank: int) -> str:

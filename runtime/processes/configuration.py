@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from gcm.records import dataclass
 from runtime.errors import GridError
 from runtime.home import HOME
-from runtime.membership.bind_address import NOWHERE
 from runtime.membership.run_directory import Bootstrap
 from runtime.native_mpi import Job, RankProgram
 from runtime.processes.watch import WatchedGroups
@@ -95,7 +94,7 @@ class Configuration:
     caller's, `launcher` the address of the launcher, empty for the one behind standard input and
     output. With `at_once` nothing else has to be up before the ranks, so they start without being
     asked for. Ranks have `ranks_limit` seconds to find the front-end. With `settings` each rank is
-    configured before it runs; `reach` says from where the ranks expect those of other clusters.
+    configured before it runs; at its `transports` it listens for ranks of other clusters.
     `forwards` is the address at which the front-end listens for those who want to be forwarded, if
     anybody may need that, and `known_as` the name by which they reach it; with a `passage`, as
     text, others reach both by that alone. `certificates` has one with its key for each audience of
@@ -118,7 +117,7 @@ class Configuration:
     keys: Keyring = field(repr=False)
     nodes: tuple[NodeJob, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
-    reach: str = NOWHERE
+    transports: tuple[str, ...] = ()
     forwards: str = ""
     known_as: str = ""
     passage: str = ""
@@ -136,7 +135,7 @@ class Configuration:
     def bootstrap(self, address: str, incarnation: int) -> Bootstrap:
         """Return what a rank reads first, whose front-end listens at an address."""
         certificate = self.certificate(f"{self.cluster}:0")
-        return Bootstrap(address, self.reach, incarnation, self.keys, certificate)
+        return Bootstrap(address, self.transports, incarnation, self.keys, certificate)
 
     @property
     def credentials(self) -> Credentials:

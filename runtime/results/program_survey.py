@@ -20,7 +20,7 @@ from runtime.deployment.planning.program_files import (
     kept_here,
 )
 from runtime.launchers.errors import StagingFailed
-from runtime.results.secrets import secret_in
+from runtime.results.secrets import is_record, secret_in
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -144,8 +144,9 @@ def _entry(root: str, path: str, found: os.DirEntry[str], kept: frozenset[str]) 
     if not stat.S_ISREG(facts.st_mode):
         return FolderEntry(path, EntryKind.SPECIAL, is_kept=is_kept)
     return FolderEntry(
-        path, EntryKind.FILE, facts.st_size, is_readable=os.access(real, os.R_OK), is_kept=is_kept
-    )
+        path, EntryKind.FILE, facts.st_size,
+        is_readable=os.access(real, os.R_OK), is_kept=is_kept or is_record(real),
+    )  # fmt: skip
 
 
 def _link(root: str, path: str, real: str, is_kept: bool) -> FolderEntry:

@@ -1,4 +1,7 @@
-"""Tells which files hold secrets: keys, passwords, credentials of a lab. They are not copied."""
+"""Tells which files are not copied for what they hold: secrets, and records of runs.
+
+Secrets are keys, passwords and credentials of a lab.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,11 @@ _KEY = re.compile(
     rb"^[ \t]*(-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY( BLOCK)?-----|PuTTY-User-Key-File-)", re.M
 )
 _MARKS = b"-----BEGIN", b"PuTTY-User-Key-File-"
+
+_RECORD = re.compile(
+    rb'\{"facts of a run":|\{.{,60}"made by": "gcm-deploy|<!DOCTYPE html>.{,80}"gcm-deploy">', re.S
+)
+"""What --record, --trace and --report write begins so."""
 
 
 def is_credential(path: str) -> bool:
@@ -45,6 +53,15 @@ def secret_in(path: str, inside: str) -> str:
         if _KEY.search(found):
             return "is a private key"
     return ""
+
+
+def is_record(path: str) -> bool:
+    """Tell whether a file was written by a run about itself, and is no input of the next one."""
+    with suppress(OSError):
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                return _RECORD.match(file.read(256)) is not None
+    return False
 
 
 def spread(path: str, name: str, above: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:

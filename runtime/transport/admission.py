@@ -20,6 +20,7 @@ from runtime.transport.encryption import certified, is_set_up, secured, wants_to
 from runtime.transport.errors import NotAMember, TransportError
 from runtime.transport.lean import HANDSHAKE_SECONDS
 from runtime.transport.passage import accepted
+from runtime.transport.transports import is_listener_of_user, send_at_once
 
 _log = logger(__name__)
 
@@ -220,9 +221,9 @@ class Admission:
             return True
         came.setblocking(False)
         try:
-            if came.family != socket.AF_UNIX:
-                came.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            came = secured(came, self._credentials, dialled=False)
+            send_at_once(came)
+            always = is_listener_of_user(listener)
+            came = secured(came, self._credentials, dialled=False, always=always)
         except (OSError, TransportError) as error:
             came.close()
             self._refusals.add("not encrypted", where, str(error))

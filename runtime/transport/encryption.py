@@ -12,6 +12,7 @@ import _socket  # not `socket`: that also imports selectors, and a rank has no u
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from runtime.transport.keys import audience_of
+from runtime.transport.transports import stays_on_host
 
 if TYPE_CHECKING:
     from runtime.transport.credentials import Credentials
@@ -31,21 +32,28 @@ def is_loopback(address: Any) -> bool:
 
 
 def secured(
-    connected: Socket, credentials: Credentials, *, dialled: bool, peer: str = ""
+    connected: Socket,
+    credentials: Credentials,
+    *,
+    dialled: bool,
+    peer: str = "",
+    always: bool = False,
 ) -> Socket:
     """Return what to use for a connection: itself, or a socket that encrypts and owns it now.
 
     `dialled` says which end this is, `peer` the name of the one that is expected at the other.
+    A run with a certificate encrypts `always` what a transport of the user carries: nobody here
+    knows where that leads.
     `is_set_up` has to be asked before the first byte is sent.
 
     Raises:
         OSError: the connection has ended already.
         TransportError: the certificate is of no use.
     """
-    if not credentials.certificate or connected.family == _socket.AF_UNIX:
+    if not credentials.certificate or (stays_on_host(connected) and not always):
         return connected
     address = connected.getpeername() if dialled else connected.getsockname()
-    if is_loopback(address) and credentials.trusts_loopback:
+    if is_loopback(address) and credentials.trusts_loopback and not always:
         return connected
     from runtime.transport.tls import encrypted
 

@@ -34,39 +34,11 @@ from runtime.transport.messages import (
     result_frame,
     target_of,
 )
-from runtime.transport.passage import PASSED, announce, host_port
+from runtime.transport.transports import announce, named_by_user, socket_for
 
-UNIX = "unix:"
 HANDSHAKE_SECONDS = 10.0
 _PIECE = 4096
 _MOST_VIEWS = 512  # within what one system call takes
-
-
-def socket_for(address: str) -> tuple[_socket.socket, Any]:
-    """Return an unconnected socket for an address, and what to connect it to, or to bind it to.
-
-    Addresses are `host:port`, perhaps with who is behind it, `unix:path` and `passed:path`.
-
-    Raises:
-        Unreachable: the address is neither, or the name of its host is not known.
-    """
-    if address.startswith(UNIX):
-        return _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM), address[len(UNIX) :]
-    if address.startswith(PASSED):
-        return _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET), address[len(PASSED) :]
-    host, _, port = host_port(address).rpartition(":")
-    if not port.isdecimal():
-        raise Unreachable(
-            "this is not an address", place=address, cure="Write host:port, or unix:path"
-        )
-    try:
-        found = _socket.getaddrinfo(host.strip("[]"), int(port), type=_socket.SOCK_STREAM)
-    except OSError as error:
-        raise Unreachable(f"the name of the host is not known: {error}", place=address) from error
-    family, kind, protocol, _, where = found[0]
-    made = _socket.socket(family, kind, protocol)
-    made.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
-    return made, where
 
 
 def dial(
@@ -93,7 +65,8 @@ def dial(
             f"nobody answers: {error}", place=address, cure="Is the process there still running?"
         ) from error
     try:
-        made = secured(made, credentials, dialled=True, peer=peer)
+        always = bool(named_by_user(address))
+        made = secured(made, credentials, dialled=True, peer=peer, always=always)
         is_set_up(made)
         made.sendall(greeting.begin())
         while greeting.peer is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import time
 from collections.abc import Callable
@@ -11,13 +10,12 @@ from pathlib import Path
 
 from runtime.transport.admission import MOST_STRANGERS, Admission, UnprovenConnection
 from runtime.transport.credentials import MOST_BYTES, Credentials
-from runtime.transport.errors import NotAMember, Unreachable
-from runtime.transport.lean import HANDSHAKE_SECONDS, UNIX, socket_for
+from runtime.transport.errors import NotAMember
+from runtime.transport.lean import HANDSHAKE_SECONDS
 from runtime.transport.passage import PASSED
 from runtime.transport.pyro_messages import MessageReader, refusal
 from runtime.transport.reactor import Reactor, Timer
-
-BACKLOG = 512
+from runtime.transport.transports import SSH, UNIX, listen
 
 _MEMBERS_ONLY = "only members of the run may connect here: nothing is exposed to others"
 
@@ -51,7 +49,8 @@ class Listener(Admission):
         self._untrusted = untrusted
         self._timer: Timer | None = None
         self._will_tick = False
-        listener, self.address = _listen(address, private=untrusted is None)
+        bare, self.address = listen(address, is_private=untrusted is None)
+        listener = socket.socket(fileno=bare.detach())
         super().__init__([listener], credentials, admitted, self, patience=patience, most=most)
         reactor.soon(self._begin)
 
@@ -70,7 +69,7 @@ class Listener(Admission):
         super().close()
         if self._timer is not None:
             self._timer.cancel()
-        if self.address.startswith((UNIX, PASSED)):
+        if self.address.startswith((UNIX, SSH, PASSED)):
             Path(self.address.partition(":")[2]).unlink(missing_ok=True)
 
     def watch_descriptor(
@@ -100,7 +99,7 @@ class Listener(Admission):
             self._timer = None if left is None else self._reactor.later(left, self._run_timer)
 
     def _broken(self, incoming: UnprovenConnection, error: OSError) -> None:
-        if self._untrusted is None and self.address.startswith(UNIX):
+        if self._untrusted is None and self.address.startswith((UNIX, SSH)):
             super()._broken(incoming, error)  # only the user's own processes come here
         else:
             self._refuse(incoming, "hung up", str(error))
@@ -116,30 +115,3 @@ class Listener(Admission):
             with contextlib.suppress(OSError):  # it may not wait for the answer
                 incoming.socket.send(refusal(asked, _MEMBERS_ONLY).joined())
         self._refuse(incoming, "no member", str(error))
-
-
-def _listen(address: str, *, private: bool) -> tuple[socket.socket, str]:
-    """Return a listening socket and the address it really has: port 0 is chosen by the system.
-
-    One in the file system is the user's own if it is `private`, whatever the folder it is in.
-    """
-    bare, where = socket_for(address)
-    made = socket.socket(fileno=bare.detach())
-    try:
-        if made.family != socket.AF_UNIX:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        elif private:
-            os.fchmod(made.fileno(), 0o600)
-        made.bind(where)
-        made.listen(BACKLOG)
-    except OSError as error:
-        made.close()
-        raise Unreachable(
-            f"cannot listen there: {error.strerror or error}",
-            place=address,
-            cure="Choose another port, or 0 for any that is free",
-        ) from error
-    if made.family == socket.AF_UNIX:
-        return made, address
-    host, _, _ = address.rpartition(":")
-    return made, f"{host}:{made.getsockname()[1]}"

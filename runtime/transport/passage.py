@@ -78,16 +78,6 @@ def host_port(address: str) -> str:
     return address.partition("/")[0]
 
 
-def announce(connected: _socket.socket, address: str) -> None:
-    """Say for whom a new connection is, if its address tells that; raises OSError."""
-    _, is_passed, behind = address.partition("/")
-    if is_passed and connected.family != _socket.AF_UNIX:
-        token, _, name = behind.partition("/")
-        # Few bytes, and the first ones: the system takes them at once.
-        if connected.send(announcement(token, name)) != TOKEN + NAME:
-            raise ConnectionError("the connection takes nothing")
-
-
 def announcement(token: str, name: str) -> bytes:
     """Return what is said first.
 

@@ -32,10 +32,10 @@ def has_answered(connected: socket.socket, seconds: float) -> bool:
 
 def _tcp_info(connected: socket.socket, wanted: Struct) -> tuple[int, ...] | None:
     option = getattr(socket, "TCP_INFO", None)
-    if option is None or connected.family == socket.AF_UNIX:
+    if option is None:
         return None
     try:
         read = connected.getsockopt(socket.IPPROTO_TCP, option, wanted.size)
-    except OSError:  # it is closed
+    except OSError:  # it is closed, or none of TCP
         return None
     return wanted.unpack(read) if len(read) == wanted.size else None

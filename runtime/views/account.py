@@ -22,6 +22,7 @@ from runtime.machine.deaths import in_words
 from runtime.rank_name import RankName
 from runtime.topology import RankNames
 from runtime.views.facts import (
+    CallsChecked,
     CommandEnded,
     ConnectionsCounted,
     Fact,
@@ -71,6 +72,7 @@ class RunAccount:
         self._exchanged = Exchanged()
         self._samples: dict[tuple[str, str, tuple[str, ...] | None], Row] = {}
         self._reports: list[Report] = []
+        self._checked: int | None = None
         self._end: RunEnded | None = None
         self._command: CommandEnded | None = None
 
@@ -103,6 +105,8 @@ class RunAccount:
                 | FaultFound() as report
             ):
                 self._reports.append(report)
+            case CallsChecked(calls):
+                self._checked = calls
             case RankResult() as end if self._has_rank(name):
                 self._ends[name] = end
             case RunEnded() as end_of_all:
@@ -187,6 +191,7 @@ class RunAccount:
             results=self._all(Results),
             held=self._all(HeldNodes),
             faults=self._all(FaultFound),
+            checked=self._checked,
         )
 
     def _all(self, kind: type[R]) -> tuple[R, ...]:

@@ -43,6 +43,11 @@ class CallTimes:
                 before = ranks.get(fact.name, (0, 0.0))
                 ranks[fact.name] = before[0] + calls, before[1] + seconds
 
+    @property
+    def ranks(self) -> set[str]:
+        """The ranks that have told of calls; one that was killed has not."""
+        return {rank for ranks in self._calls.values() for rank in ranks}
+
     def rows(self, names: RankNames) -> list[CallRow]:
         """Return a row for each call, that which took longest first."""
         found = []

@@ -328,6 +328,13 @@ class ConnectionsCounted:
 
 
 @dataclass(frozen=True, slots=True)
+class CallsChecked:
+    """How many calls of ranks a check has compared, at the end of the run."""
+
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
 class RankResult:
     """How a rank counts at the end of the run: its exit code, and the signal that ended it or 0.
 
@@ -371,6 +378,7 @@ Record = (
     | RankSeen
     | WaitExplained
     | FaultFound
+    | CallsChecked
     | MessagesCounted
     | CallsCounted
     | CallsTraced

@@ -35,7 +35,7 @@ GLYPHS = {
     DONE: "✓",
     FAILED: "✗",
     LOST: "✗",
-    ENDED: "✓",
+    ENDED: "■",
 }
 HIGHEST = 10_000
 """As many lines of a tree are shown as a machine may need, where it is shown once."""

@@ -201,7 +201,8 @@ class ProgressTree:
 
     def rate(self, *clusters: str) -> float:
         """Return how many bytes a second some clusters have sent to others of late."""
-        return sum(one.rate for way, one in self.samples.items() if way[0] in clusters)
+        sent = self.samples.items()
+        return sum(one.rate for (here, to, _), one in sent if here in clusters and to != here)
 
     def cluster_of(self, name: str) -> ProgressPart | None:
         """Return the cluster of that name, or that of a rank."""

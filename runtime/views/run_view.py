@@ -40,6 +40,7 @@ from runtime.views.progress_tree import (
     OVER,
     PLANNED,
     STUCK,
+    ProgressPart,
     ProgressTree,
     SentMessages,
     Way,
@@ -237,29 +238,34 @@ class RunView:
             "errors": summary.errors,
             "first_cause": None if summary.first_cause is None else summary.first_cause.as_dict(),
             "sites": [
-                {"name": name, "clusters": [self._cluster(one.identifier) for one in clusters]}
+                {"name": name.partition(" ")[2],
+                 "clusters": [self._cluster(one.identifier) for one in clusters]}
                 for name, clusters in self._tree.sites
             ],
             "others": [{"name": one.name, "state": one.state, "words": one.words}
                        for one in self._tree.others.values()],
             "ranks": [self._rank(name, one) for name, one in self._ranks.items()],
-            "findings": [asdict(one) | {"is_final": one.kind in NEVER} for one in self._findings],
+            "findings": [asdict(one) | {"is_final": one.kind in NEVER} for one in self._findings
+                         if one.kind in NEVER or not self._account.has_ended],
             "waits_for": self._waits_for(),
             "faults": [asdict(one) for one in summary.faults],
             "traffic": self._traffic(),
             "calls": {
                 "rows": [asdict(one) for one in self._calls.rows(self._names)],
                 "imbalance": self._calls.imbalance(self._account.seconds, self._names),
+                "untold": len(self._ranks.keys() - self._calls.ranks),
             },
             "pairs": [
                 {"from": way[0], "to": way[1], "route": self._route(way[2]),
                  "messages": one.messages, "bytes": one.bytes}
                 for way, one in self._sent.items()
+                if cluster_of(way[0]) != cluster_of(way[1])
             ],
             "events": list(self._events),
             "log": [{"time": round(time, 3), "text": text} for time, text in self._log],
+            "lines": self.lines,
             "tables": [_table(one) for one in tables(summary)],
-            "core_hours": _core_hours(summary),
+            "core_hours": _core_hours(summary) if self._account.has_ended else 0,
             "described": None if described is None else asdict(described),
         }  # fmt: skip
 
@@ -283,11 +289,17 @@ class RunView:
             "name": planned.known.path,
             "application": planned.application,
             "state": part.summed_up,
-            "words": part.words,
+            "words": self._words(part),
             "detail": part.detail,
             "walltime_ends": part.walltime_ends,
             "ranks": len(planned.hosts),
         }
+
+    def _words(self, part: ProgressPart) -> str:
+        """Return the state of a cluster in words, with that for which it is shown as a bad one."""
+        lost = ", ".join(f"{n} {one}" for one in sorted(BAD) if (n := part.ranks.count(one)))
+        is_told = any(one in part.words for one in BAD)
+        return part.words if is_told or not lost else f"{part.words}, {lost}"
 
     def _rank(self, name: str, rank: _RankHistory) -> Plain:
         ending = {one.rank: one for one in self._account.ranks()} if self._account.has_ended else {}
@@ -364,7 +376,7 @@ class RunView:
             {"from": way[0], "to": way[1], "route": self._route(way[2]), "messages": one.messages,
              "bytes": one.bytes, "rate": round(one.rate)}
             for way, one in found.items()
-            if one.messages
+            if one.messages and way[0] != way[1]
         ]  # fmt: skip
 
     def _route(self, between: tuple[str, ...] | None) -> str:

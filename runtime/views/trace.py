@@ -49,7 +49,6 @@ INSIDE = 0.2
 """So many microseconds before the end of a slice an arrow ends: it belongs to the slice there."""
 
 _SCALE = 1e6
-_FRONT_END, _FIRST_RANK = 1, 2
 _PEERS = {SEND: "dest", RECEIVE: "source", POST: "source"}
 """What the other rank of a call is; that of a collective is its root."""
 
@@ -122,6 +121,7 @@ class Trace:
             errors[self._names.name(one.rank)] = one.traced.error
         dropped = {self._names.name(one.rank): one.traced.dropped for one in self._pieces}
         return {
+            "made by": "gcm-deploy --trace",
             "clocks": "those of other hosts may be wrong by these seconds; null: nobody knows",
             "error of clocks": {rank: error for rank, error in errors.items() if error != 0.0},
             "older calls that were dropped": {rank: n for rank, n in dropped.items() if n},
@@ -132,8 +132,8 @@ class Trace:
         yield from self._rows_in_words()
         yield from self._states_of_clusters()
         for time, name, what, args in self._marks:
-            scope = "t" if name in self._starts else "g"
-            yield self._event(name, time, ph="i", name=what, cat="run", s=scope, args=args)
+            # one of the whole run has no name in Perfetto: the first front-end tells it
+            yield self._event(name, time, ph="i", name=what, cat="run", s="t", args=args)
         sends: list[MessageEnd] = []
         receives: list[MessageEnd] = []
         for piece in self._pieces:
@@ -155,13 +155,13 @@ class Trace:
             yield _named("process_name", number, 0, words)
             yield {"ph": "M", "name": "process_sort_index", "pid": number, "tid": 0,
                    "args": {"sort_index": number}}  # fmt: skip
-            yield _named("thread_name", number, _FRONT_END, "front-end")
+            yield _named("thread_name", number, number, "front-end")
             for place in range(len(cluster.hosts)):
                 rank = f"{name}:{place}"
                 words = f"rank {self._names.number(rank)}"
                 if replica := self._names.replica(rank):
                     words += f", replica {replica}"
-                yield _named("thread_name", number, _FIRST_RANK + place, words)
+                yield _named("thread_name", number, _row_of(number, place), words)
 
     def _states_of_clusters(self) -> Iterator[Event]:
         by_cluster = sorted(self._states, key=lambda one: (one[1], one[0]))
@@ -244,10 +244,19 @@ class Trace:
     def _event(self, who: str, time: float, **fields: Any) -> Event:
         """Return an event in the row of a rank, of a cluster, or, for the whole run, the first."""
         cluster, _, place = who.rpartition(":")
-        process, row = self._processes.get(who, 1), _FRONT_END
+        process = row = self._processes.get(who, 1)
         if self._is_rank(who):
-            process, row = self._processes[cluster], _FIRST_RANK + int(place)
+            process = self._processes[cluster]
+            row = _row_of(process, int(place))
         return {"pid": process, "tid": row, "ts": round(time * _SCALE, 3), **fields}
+
+
+def _row_of(process: int, place: int) -> int:
+    """Return the number of the row of a rank.
+
+    The row with the number of its process is the first, as the main thread: that of the front-end.
+    """
+    return process + 1 + place
 
 
 def _microseconds(seconds: float) -> float:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from runtime.lazy_import import logger
+from runtime.transport.transports import stays_on_host
 from runtime.wire.connection_life import (
     TRYING,
     ConnectionEvent,
@@ -131,7 +132,7 @@ class Peer:
     def greet(self, connected: socket.socket) -> tuple[bytes, bool]:
         """Return what to say on a connection that was accepted, and whether to wait for more."""
         duplex, line = self._duplex, self.line
-        if connected.family != socket.AF_UNIX or not self._context.is_near(self.index):
+        if not stays_on_host(connected) or not self._context.is_near(self.index):
             duplex.count()
         waits = duplex.resume and (line is not None or self._kept is not None)
         waits = waits or duplex.have_begun

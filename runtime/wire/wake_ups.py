@@ -12,7 +12,8 @@ import socket
 from collections.abc import Iterable
 from contextlib import suppress
 
-from runtime.wire.dialling.directory import UNIX, RankDirectory
+from runtime.transport.transports import UNIX
+from runtime.wire.dialling.directory import RankDirectory
 
 _SUFFIX = ".bell"
 

@@ -18,7 +18,7 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.lifecycle.outcome import Outcome
-from runtime.lifecycle.state import RunTimeouts
+from runtime.lifecycle.walltimes import RunTimeouts
 from runtime.processes.launcher.machine import Machine
 from runtime.views.facts import Fact, OutputWritten
 from runtime.views.stream import nothing

@@ -20,12 +20,11 @@ RIGHT = "right"
 FAULTS_FOUND = 208
 
 MISSED = {
-    "an array is received as an object's bytes",
     "an object is received into a buffer",
     "who comes first wins",
 }
-"""The first ends the process in native MPI, before it can be told. The second are bytes on both
-sides, which some programs pickle themselves. The third may be what its program is for.
+"""The first are bytes on both sides, which some programs pickle themselves. The second may be what
+its program is for.
 """
 
 PARTS = """
@@ -57,17 +56,17 @@ def programs(file: str) -> Iterator[Program]:
 
 
 def faults_found(text: str, folder: Path, *, is_right: bool = False) -> list[dict[str, Any]]:
-    """Return the faults that a check finds in a program.
-
-    Native MPI may wait for ever in collectives that do not fit, and keeps processors busy then.
-    """
+    """Return the faults that a check finds in a program, which always comes to an end."""
     file = folder / "program.py"
     file.write_text(PARTS + text, encoding="utf-8")
-    limit = "60" if is_right else "6"
-    done = gcm_deploy("--check", "--format", "json", "--run-timeout", limit, "-n", "3", file)
+    options = ("--check", "--format", "json", "--explain-waits", "1", "--run-timeout", "60")
+    done = gcm_deploy(*options, "-n", "3", file)
     faults: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])["faults"]
     assert not is_right or not done.returncode, done.stderr
+    assert "so it was ended" not in done.stderr
     assert (done.returncode == FAULTS_FOUND) == bool(faults)
+    calls = [call for one in faults for call in one["calls"]]
+    assert all(re.search(r"\(program\d*\.py:\d+\)$", call) for call in calls), calls
     return faults
 
 
@@ -88,7 +87,11 @@ for number, text in enumerate({texts}):
 @pytest.mark.parametrize("program", [one for one in FAULTY if one not in AT_THE_END], ids=str)
 def test_a_check_finds_the_fault_of_a_program(program: Program, tmp_path: Path) -> None:
     expected = set() if program.title in MISSED else {program.kind}
-    found = {one["kind"] for one in faults_found(program.text, tmp_path)}
+    faults = faults_found(program.text, tmp_path)
+    found = {one["kind"] for one in faults}
+    if program.kind == "collective":
+        assert all(len(one["calls"]) == 2 for one in faults), faults
+        assert all(re.search(r": rank \d is in .*, rank \d in ", one["text"]) for one in faults)
     if program.kind == "order":  # where another one comes first, a rank may fail and leave a send
         found.discard("buffering")
     assert found == expected

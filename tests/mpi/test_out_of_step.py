@@ -191,7 +191,7 @@ def test_clusters_that_are_in_different_calls_are_told(shared: SharedGrid) -> No
         + REST,
     )
     first = len(said) // 2
-    one = f"rank {first} (site0/cluster1 0) | is in allreduce (call 2) while rank 0 ("
+    one = f"rank {first} (site0/cluster1 0) | is in allreduce (SUM) (call 2) while rank 0 ("
     other = f"rank 0 (site0/cluster0 0) | is in Barrier (call 2) while rank {first} ("
     for lines in said.values():
         assert lines[-1] == str(len(said))
@@ -409,3 +409,30 @@ def test_reductions_by_others_or_of_other_types_are_told(grid: Grid, layout: str
             assert all(one in by_another for one in ("(MAX float64)", "(SUM float64)"))
             assert all(one in of_another for one in ("(SUM int64)", "(SUM float64)"))
             assert alike == "passed"
+
+
+@pytest.mark.parametrize("odd", [1, 2])
+@on("2+2")
+def test_other_reductions_of_objects_are_told(shared: SharedGrid, odd: int) -> None:
+    said = shared(
+        TRIED
+        + f"""
+    def outcome(name, mine, *others):
+        one = world.Dup()
+        try:
+            getattr(one, name)(me + 1, mine if me == {odd} else MPI.SUM, *others)
+            return "passed"
+        except MPI.OutOfStep as error:
+            return error.cause
+
+    for call in ("allreduce", MPI.MAX), ("reduce", MPI.MAX, 0), ("scan", MPI.MAX):
+        print(outcome(*call))
+        world.Barrier()  # whoever is done is asked here
+    print(outcome("allreduce", MPI.SUM), outcome("allreduce", MPI.Op.Create(max)) != "passed")
+""",
+    )
+    for rank, lines in said.items():
+        assert all(one in lines[0] for one in ("allreduce (MAX)", "allreduce (SUM)")), lines
+        assert rank or "reduce (MAX)" in lines[1]
+        assert any("scan (MAX)" in all_[2] for all_ in said.values())
+        assert lines[3] == "passed True"

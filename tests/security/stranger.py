@@ -21,7 +21,7 @@ from Pyro5.api import Proxy
 from runtime.transport.credentials import NONCE, NUMBER_OF_MEMBER, PROOF_OF_MEMBER, Credentials
 from runtime.transport.errors import TransportError
 from runtime.transport.frames import HEAD, MARK
-from runtime.transport.lean import dial, socket_for
+from runtime.transport.lean import dial
 from runtime.transport.messages import CALL
 from runtime.transport.pyro_messages import (
     CONNECT,
@@ -33,6 +33,7 @@ from runtime.transport.pyro_messages import (
     MessageReader,
     PyroMessage,
 )
+from runtime.transport.transports import socket_for
 
 PATIENCE = 3.0
 NAMES = ("Pyro.Daemon", "Pyro.NameServer", "gcm.run", "0:0", "grid", "/grid", "control", "launcher")

@@ -20,8 +20,9 @@ import pytest
 from benchmarks.grid import EmulatedGrid
 from runtime.transport.credentials import NUMBER_OF_MEMBER, PROOF_OF_MEMBER, Credentials
 from runtime.transport.errors import AuthenticationFailed
-from runtime.transport.lean import dial, socket_for
+from runtime.transport.lean import dial
 from runtime.transport.pyro_messages import CONNECTED, REFUSED, MessageReader
+from runtime.transport.transports import socket_for
 from tools.on_grids import ROOT
 
 if TYPE_CHECKING:

@@ -196,7 +196,8 @@ _INSTEAD = OptionGroup(
 
 WATCHING = OptionGroup(
     Option("--tag-output", action="store_true",
-           help="begin each line of the application with [site:cluster:rank]"),
+           help="begin each line of the application with its rank, as [3]; where there are "
+           "several codes, as [ocean 3]"),
     Option("--output-dir", metavar="DIR", default="",
            help="also write the output of each rank to separate files in DIR"),
     Option("--all-tracebacks", action="store_true",
@@ -245,7 +246,7 @@ WATCHING = OptionGroup(
 GCM_DEPLOY = deploy_command(
     "gcm-deploy", _DESCRIPTION,
     Option("descriptor", nargs="?", default="", metavar="DESCRIPTOR",
-           help="what to deploy: an XML file"),
+           help="what to deploy: an XML file; arguments behind '--' follow those that it has"),
     _MACHINE, _INSTEAD, WATCHING, DETACH, PLANS, SETTINGS, VARIABLES, VERSION, epilog=_EPILOG,
     usage=_USAGE,
 )  # fmt: skip

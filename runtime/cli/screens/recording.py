@@ -55,7 +55,7 @@ class Recording:
 
     def __init__(self, path: str, screen: Screen) -> None:
         """Let a screen record the run in a file."""
-        self._path = path
+        self.path = path
         self._failures: list[Exception] = []
         self._printer = Printer(screen, self._failures.append)
 
@@ -69,4 +69,4 @@ class Recording:
         if not self._failures:
             return ""
         why = getattr(self._failures[0], "strerror", None) or str(self._failures[0])
-        return f"{self._path}: the run could not be recorded to its end: {why}"
+        return f"{self.path}: the run could not be recorded to its end: {why}"

@@ -9,6 +9,9 @@ from runtime.deployment.model import FrontEnd
 NOT_PREPARED = 87
 """The exit code where modules could not be loaded, or the line of shell has failed."""
 
+NO_MODULES = "gcm-modules: "
+"""What a line on standard error begins with that has the modules that could not be loaded."""
+
 # What the profile prints is skipped like all that a login shell says. Standard input is ours.
 _PREPARE = f'eval "$1" </dev/null >&2 || exit {NOT_PREPARED}; shift; exec "$@"'
 
@@ -20,13 +23,14 @@ def preparation(host: FrontEnd) -> tuple[str, ...]:
     command in the end, so that a front-end, its `mpiexec` and all ranks on this host inherit what
     was set. The modules and the line come before the container, whose program they may bring.
 
-    >>> preparation(FrontEnd("h", modules=("openmpi/5",), before="ulimit -l unlimited"))[3:]
-    ('gcm', 'module load openmpi/5 || exit 87; ulimit -l unlimited')
+    >>> preparation(FrontEnd("h", modules=("a/5",), before="ulimit -l unlimited"))[3:]
+    ('gcm', 'module load a/5 || { echo gcm-modules: a/5 >&2; exit 87; }; ulimit -l unlimited')
     >>> preparation(FrontEnd("h", container="mpi.sif"))
     ('apptainer', 'exec', 'mpi.sif')
     """
-    lines = [f"module load {shlex.join(host.modules)}"] if host.modules else []
-    line = f" || exit {NOT_PREPARED}; ".join(filter(None, (*lines, host.before)))
+    names = shlex.join(host.modules)
+    load = f"module load {names} || {{ echo {NO_MODULES}{names} >&2; exit {NOT_PREPARED}; }}"
+    line = "; ".join(filter(None, (load if names else "", host.before)))
     shell = ("/bin/sh", "-lc", _PREPARE, "gcm", line) if line else ()
     image = (host.container_program, "exec", host.container) if host.container else ()
     return (*shell, *image)

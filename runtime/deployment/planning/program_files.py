@@ -25,6 +25,7 @@ BUILT_IN = (
     ".gnupg/",
     "__pycache__/",
     "*.py[cod]",
+    "*.otf2/",
     ".venv",
     "venv",
     ".tox/",

@@ -111,6 +111,19 @@ def buffer(message: Any) -> Data:
         return UNKNOWN
 
 
+def in_bytes(message: Any) -> Any:
+    """Return a buffer to receive into as bytes, if its elements follow each other in memory.
+
+    Native MPI ends a process that receives a part of an element, before anything can be told.
+    """
+    try:
+        spec = read(message, readonly=False)
+        is_row = spec.is_plain or memoryview(spec.buffer).c_contiguous
+    except Exception:  # whatever is wrong with it, the call will say
+        return message
+    return message if not is_row or (view := spec.view) is None else [view, MPI.BYTE]
+
+
 def spec_of(message: Any) -> Spec | None:
     """Return where a buffer is; None if it is not understood."""
     try:

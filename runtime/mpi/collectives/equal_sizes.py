@@ -3,25 +3,21 @@
 Between clusters the tag of every message tells the size. Within a cluster native MPI moves the
 data, and may deliver what does not fit without an error. So one member, the leader, exchanges tags
 with the others. They travel ahead of the data: where that has come they are there already, so
-nobody has to wait for them or to be woken.
+nobody has to wait for them or to be woken. Those of objects travel with the sizes of their pickles,
+see `runtime.collectives.parcels`.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from runtime.collectives.layout import ClusterPart
     from runtime.collectives.port import Steps
     from runtime.mpi.collectives.port import NativePort
 
 _T = TypeVar("_T")
-
-Compare: TypeAlias = "Callable[[Mapping[int, int]], None]"
-"""Raises an error if the tag that a rank has told is another than that of this process."""
 
 _TAG = struct.Struct("<q")
 
@@ -31,7 +27,6 @@ def checked_by_leader(
     part: ClusterPart,
     leader: int,
     port: NativePort,
-    compare: Compare,
     *,
     at_once: bool,
 ) -> Steps[_T]:
@@ -55,7 +50,7 @@ def checked_by_leader(
     if at_once:
         yield next(steps, ())
     yield heard
-    compare({rank: _TAG.unpack(room)[0] for rank, room in zip(others, rooms, strict=True)})
+    port.compare({rank: _TAG.unpack(room)[0] for rank, room in zip(others, rooms, strict=True)})
     yield from steps
     return kept[0]
 
@@ -66,7 +61,7 @@ def _kept(algorithm: Steps[_T], result: list[_T]) -> Steps[None]:
 
 
 def checked_by_members(
-    algorithm: Steps[_T], part: ClusterPart, leader: int, port: NativePort, compare: Compare
+    algorithm: Steps[_T], part: ClusterPart, leader: int, port: NativePort
 ) -> Steps[_T]:
     """Carry an algorithm out in which the leader waits for nobody: others compare its tag."""
     if port.rank == leader:
@@ -78,5 +73,5 @@ def checked_by_members(
     heard = port.hear(part.members.index(leader), room)
     result = yield from algorithm
     yield (heard,)
-    compare({leader: _TAG.unpack(room)[0]})
+    port.compare({leader: _TAG.unpack(room)[0]})
     return result

@@ -38,7 +38,10 @@ KINDS = (
 unusual plan is a kind of its own, so that ranks with different plans notice.
 """
 
-_REDUCTIONS = ("Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan")
+_REDUCTIONS = (
+    *("Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan"),
+    *("reduce", "allreduce", "scan", "exscan"),
+)
 
 _PLAN = re.compile(r" by [\w-]+")
 _SIZE = re.compile(r" with (over )?\d+ bytes| \(little data\)")
@@ -52,6 +55,8 @@ _REDUCED = 1 << 23
 """Sizes of reductions are told as lower numbers than this; beside them the operation is."""
 _EXACT = _REDUCED // 2
 """Lower sizes are told as they are."""
+_SIZELESS = _REDUCED - 1
+"""What is told as the size of a reduction of objects."""
 
 _REFUSED, _BROKEN, _LOST, _WAITS = -2, -3, -4, -5
 """Tags of notices: the sender refuses a call that others may refuse too; calls are mismatched; a
@@ -357,15 +362,18 @@ def brief_tag_of(kind: str, turn: int) -> int:
 def sized(tag: int, size: int | None, reduction: int | None = None) -> int:
     """Return the tag of a call's messages between clusters, which tells the size of the data.
 
-    In a `reduction` the tag tells its number as well.
+    In a `reduction` the tag tells its number as well; objects have no size.
 
     >>> sized(65, None), sized(65, 8) == 9 * SIZED + 65
     (65, True)
     """
     if size is None:
-        return tag
+        if not reduction:
+            return tag
+        size = _SIZELESS
+    elif reduction is not None and size >= _EXACT:
+        size = _EXACT + size % (_EXACT - 1)
     if reduction is not None:
-        size = size if size < _EXACT else _EXACT + size % (_EXACT - 1)
         size += reduction * _REDUCED
     return (min(size, _MOST_SIZE) + 1) * SIZED + tag
 
@@ -414,11 +422,15 @@ def _shown(tag: int, turn: int) -> str:
     'Scan (SUM int32) with 8 bytes (call 1)'
     >>> _shown(sized(tag_of("Scan", 1), 1 << 40, 0), 1)
     'Scan with over 4194303 bytes (call 1)'
+    >>> _shown(sized(tag_of("scan", 1), None, REDUCTIONS.index("MAX")), 1)
+    'scan (MAX) (call 1)'
     """
     kind, size, reduction = KINDS[tag & ((1 << _KIND_BITS) - 1)], tag // SIZED - 1, 0
     if size >= 0 and _kind_in(kind) in _REDUCTIONS:
         reduction, size = divmod(size, _REDUCED)
-        if size >= _EXACT:
+        if size == _SIZELESS:
+            size = -1
+        elif size >= _EXACT:
             return (
                 f"{call_of(kind, None, None, reduction)} with over {_EXACT - 1} bytes (call {turn})"
             )

@@ -30,7 +30,7 @@ from runtime.collectives.runs import Merge, allreduce_ordered, reduce_ordered, s
 from runtime.mpi.collectives.guard import GivenUp
 from runtime.mpi.collectives.neighbour_plans import neighbours
 from runtime.mpi.collectives.plans import root_there
-from runtime.mpi.collectives.reductions import Average
+from runtime.mpi.collectives.reductions import Average, number_on_objects
 from runtime.mpi.collectives.state import CollectiveCall, CollectivePlan, nothing, planned
 from runtime.mpi.values.numbers import integer
 
@@ -220,7 +220,9 @@ def reduce(
             found = yield from reduce_ordered(call.layout, port, blob, _merge(op), root)
         return None if found is None else _result(op, found, call.size)
 
-    return CollectivePlan("reduce", steps, root=call.common(root))
+    return CollectivePlan(
+        "reduce", steps, root=call.common(root), on_objects=call.common(number_on_objects(op))
+    )
 
 
 @planned("allreduce")
@@ -237,7 +239,7 @@ def allreduce(
             found = yield from allreduce_ordered(call.layout, port, blob, _merge(op))
         return _result(op, found, call.size)
 
-    return CollectivePlan("allreduce", steps)
+    return CollectivePlan("allreduce", steps, on_objects=call.common(number_on_objects(op)))
 
 
 @planned("scan", exclusive="exscan")
@@ -252,7 +254,8 @@ def scan(
         found = yield from scan_ordered(call.layout, port, blob, _merge(op), exclusive=exclusive)
         return None if found is None else _result(op, found, covered)
 
-    return CollectivePlan("exscan" if exclusive else "scan", steps)
+    name = "exscan" if exclusive else "scan"
+    return CollectivePlan(name, steps, on_objects=call.common(number_on_objects(op)))
 
 
 @planned("neighbor_allgather")

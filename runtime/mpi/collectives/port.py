@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from mpi4py import MPI
 from runtime.collectives.turns import SendTurns
 from runtime.mpi.collectives.direct import Direct
 from runtime.mpi.collectives.in_pieces import InPieces
-from runtime.mpi.collectives.mismatches import sized, tags_inside
+from runtime.mpi.collectives.mismatches import tags_inside
 from runtime.mpi.collectives.taking_turns import TakingTurns
 from runtime.mpi.progress.landings import Exactly
 from runtime.mpi.progress.operations import NOTIFIED, POLLED, NativeOperation, NativeStep
@@ -21,6 +21,7 @@ from runtime.mpi.progress.operations import NOTIFIED, POLLED, NativeOperation, N
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
     from runtime.collectives.port import Data
+    from runtime.mpi.collectives.mismatches import MismatchDetector
     from runtime.mpi.collectives.reductions import ElementReduction
     from runtime.mpi.collectives.rings import Neighbours
     from runtime.mpi.progress.landings import Landing
@@ -34,17 +35,21 @@ class NativePort:
     def __init__(
         self,
         members: CommunicatorMembers,
-        tag: int,
         reduction: ElementReduction | None,
         near: Neighbours,
-        size: int | None = None,
+        mismatches: MismatchDetector,
+        *,
+        turn: int,
+        tag: int,
+        call: int,
     ) -> None:
         self._members, self._engine, self._inner = members, members.engine, members.inner
         self._tag, self._reduction, self._near = tag, reduction, near
-        self.far_tag = sized(tag, size, None if reduction is None else reduction.number)
-        """The tag of messages to other clusters."""
+        self.call = call
+        """The tag of messages to other clusters, which tells all that has to be alike."""
+        self._mismatches, self._turn = mismatches, turn
         self.rank = members.rank
-        self._tag_bytes = memoryview(struct.pack("<q", self.far_tag))
+        self._tag_bytes = memoryview(struct.pack("<q", call))
         self._tag_of_tags = tags_inside(tag)[2]
         self.direct = Direct(members.inner, tag, near)
         """Large data within the cluster."""
@@ -57,6 +62,10 @@ class NativePort:
         self.direct.look()
         if self._going_on:
             self._going_on = [one for one in self._going_on if not one.test()]
+
+    def compare(self, calls: Mapping[int, int]) -> None:
+        """Raise OutOfStep if the call that a rank has told is another than this one."""
+        self._mismatches.compare(self._turn, self.call, calls)
 
     def send(self, rank: int, *pieces: Data) -> Operation:
         """Send the pieces as one message to any member."""
@@ -85,7 +94,7 @@ class NativePort:
         return self._engine.receive(self._members, rank, tag, landing, inner=True)
 
     def _tag_for(self, rank: int) -> int:
-        return self._tag if rank in self._members.near else self.far_tag
+        return self._tag if rank in self._members.near else self.call
 
     def expect(self, rank: int) -> Operation:
         """Receive a message of unknown size from any member."""
@@ -98,7 +107,7 @@ class NativePort:
         names = [self._engine.process_of(index) for index in members.group]
         how = rule, names[root] if root >= 0 else ""
         # groups of several codes may have one context; calls that differ must not meet
-        call = f"{members.context.hex()}:{names[0]}:{self.far_tag}:{':'.join(how)}"
+        call = f"{members.context.hex()}:{names[0]}:{self.call}:{':'.join(how)}"
         return components.begin(call, how, names, data)
 
     def tell(self, position: int, *, wakes: bool = False) -> Operation:

@@ -30,13 +30,31 @@ _OPERATIONS = {
 _KINDS = {"f": "float", "c": "complex", "i": "int", "u": "uint"}
 _TYPES = ("", *(f"{kind}{bits}" for kind in _KINDS.values() for bits in (16, 32, 64, 128)))
 
-REDUCTIONS = ("", *(f"{op} {kind}".strip() for op in _OPERATIONS.values() for kind in _TYPES))
-"""The operations of MPI on its types, by number: alike in each MPI, unlike the handles."""
+REDUCTIONS = (
+    *("", *(f"{op} {kind}".strip() for op in _OPERATIONS.values() for kind in _TYPES)),
+    "AVG",
+)
+"""The operations of MPI on its types, by number: alike in each MPI, unlike the handles. Those on
+objects have no type.
+"""
+
+_ON_OBJECTS = {handle: REDUCTIONS.index(name) for handle, name in _OPERATIONS.items()}
 
 
 def operation_of(op: MPI.Op) -> str:
     """Return the name of an operation of MPI; "" for others."""
     return _OPERATIONS.get(op.handle, "")
+
+
+def number_on_objects(op: MPI.Op | Operator) -> int:
+    """Return the number of an operation on objects; 0 for one of the program.
+
+    >>> REDUCTIONS[number_on_objects(MPI.MAX)], number_on_objects(max)
+    ('MAX', 0)
+    """
+    if isinstance(op, Average):
+        return len(REDUCTIONS) - 1
+    return _ON_OBJECTS.get(op.handle, 0) if isinstance(op, MPI.Op) else 0
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property, partial, wraps
+from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from mpi4py import MPI
@@ -26,7 +26,7 @@ from runtime.collectives.layout import Layout
 from runtime.collectives.operations import ROWS
 from runtime.mpi.collectives.equal_sizes import checked_by_leader, checked_by_members
 from runtime.mpi.collectives.guard import CollectiveGuard, RootGuard
-from runtime.mpi.collectives.mismatches import MismatchDetector, call_of, tag_of
+from runtime.mpi.collectives.mismatches import MismatchDetector, call_of, sized, tag_of
 from runtime.mpi.collectives.port import NativePort
 from runtime.mpi.collectives.rings import Neighbours
 from runtime.mpi.collectives.single_copies import may_read_each_other
@@ -72,11 +72,15 @@ class CollectivePlan(Generic[_T]):
     """Whether members only get what one has, which does not wait for them."""
     found: list[_T] | None = None
     """Where the brief algorithm puts its result; nothing where it turns out to be of no use."""
+    on_objects: int | None = None
+    """The number of its reduction of objects, if all members have to give the same one."""
 
     @property
     def reduced_by(self) -> int | None:
-        """The number of its reduction; None if it reduces nothing."""
-        return None if self.reduction is None else self.reduction.number
+        """The number of its reduction, if all members have to give the same one."""
+        if self.reduction is None:
+            return self.on_objects
+        return None if self.size is None else self.reduction.number
 
 
 _Planner = TypeVar("_Planner", bound=Callable[..., CollectivePlan[Any]])
@@ -289,8 +293,10 @@ class Collecting:
             call = self._small_call(brief, plan, plan.brief, turn)
             return brief.begin(call, turn)
         tag = tag_of(plan.name, turn)
-        port = NativePort(self.everybody, tag, plan.reduction, self.neighbours, plan.size)
-        algorithm = self._checked(plan, plan.algorithm(port), turn, port)
+        told = sized(tag, plan.size, plan.reduced_by)
+        ends = self.everybody, plan.reduction, self.neighbours, self.mismatches
+        port = NativePort(*ends, turn=turn, tag=tag, call=told)
+        algorithm = self._checked(plan, plan.algorithm(port), port)
         guard = self._guard_of(plan)
         inner = guard.carried_out(algorithm, turn, port)
         steps = guard.steps(inner, turn, plan.name)
@@ -313,19 +319,18 @@ class Collecting:
         return here().is_isolated and not here().has_replicas and not self.members.is_inter
 
     def _checked(
-        self, plan: CollectivePlan[_T], algorithm: Steps[_T], turn: int, port: NativePort
+        self, plan: CollectivePlan[_T], algorithm: Steps[_T], port: NativePort
     ) -> Steps[_T]:
         """Return an algorithm that fails if a member of this cluster gives another size."""
         if plan.size is None or len(self.layout.mine.members) == 1:
             return algorithm
         part = self.layout.mine
         leader = part.leader(-1 if plan.root is None else plan.root)
-        compare = partial(self.mismatches.compare, turn, port.far_tag)
         if plan.spreads:
-            return checked_by_members(algorithm, part, leader, port, compare)
+            return checked_by_members(algorithm, part, leader, port)
         needs_leader = plan.name in ROWS and plan.name != "Alltoall"
         at_once = plan.size < SMALL and needs_leader
-        return checked_by_leader(algorithm, part, leader, port, compare, at_once=at_once)
+        return checked_by_leader(algorithm, part, leader, port, at_once=at_once)
 
     def _next_turn(self, plan: CollectivePlan[_T], *, is_little: bool) -> int:
         is_little = is_little and plan.name != "Barrier"
@@ -395,9 +400,9 @@ class CollectiveCall:
         """Return whether a root is valid."""
         return 0 <= root < self.size or (self.is_inter and root in {MPI.ROOT, MPI.PROC_NULL})
 
-    def common(self, root: int) -> int | None:
-        """Return a root if all members have to give the same one."""
-        return None if self.is_inter else int(root)
+    def common(self, number: int) -> int | None:
+        """Return a number, such as a root, if all members have to give the same one."""
+        return None if self.is_inter else int(number)
 
     def common_size(self, size: int | None) -> int | None:
         """Return the size of each member's data if all have to give as much."""

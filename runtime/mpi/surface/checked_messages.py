@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.mpi.checks.arguments import PICKLED, UNKNOWN, buffer, spec_of
+from runtime.mpi.checks.arguments import PICKLED, UNKNOWN, buffer, in_bytes, spec_of
 from runtime.mpi.checks.choices import ReceiveChoices
 from runtime.mpi.requests.parts import completed_places, is_flagged
 from runtime.mpi.requests.requests import Prequest, Request
@@ -141,6 +141,8 @@ class Messages:
             known = log.known(self_)
             room = PICKLED if is_object else buffer(given.get("buf"))
             number = log.message(name, room, given["source"])
+            if not is_object:
+                given["buf"] = in_bytes(given.get("buf"))
             posted, is_own = None, not begins and given.get("status") is None
             if not is_persistent:
                 choice = nesting.observed_call(
@@ -209,13 +211,21 @@ class Messages:
             sent = PICKLED if is_object else buffer(given.get(named[0]))
             got = sent if replaces or is_object else buffer(given.get("recvbuf"))
             number, receive = log.message(name, sent), log.message(name, got, given["source"])
+            if not is_object:
+                place = "buf" if replaces else "recvbuf"
+                given[place] = in_bytes(given.get(place))
             if not begins and given.get("status") is None:
                 given["status"] = MPI.Status()
             choice = nesting.observed_call(
                 choices.choose, self_, known, given, "recvtag", receive, room=got[1]
             )
             posted = log.posted(known, given["source"], given["recvtag"], receive, choice)
-            result = nesting.observed_call(call, self_, **given)
+            try:
+                result = nesting.observed_call(call, self_, **given)
+            except MPI.Exception as error:
+                if error.error_class == MPI.ERR_TRUNCATE and not begins:
+                    log.received(posted, given["status"])  # it has come, and does not fit
+                raise
             log.sent(known, given["dest"], given["sendtag"], number)
             if not begins:
                 log.received(posted, given["status"])

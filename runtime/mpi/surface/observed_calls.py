@@ -7,8 +7,12 @@ not loaded, and calls are as they are.
 
 from __future__ import annotations
 
+import _thread
 import time
 
+from mpi4py import MPI
+
+from runtime.mpi.point_to_point.messages import Message
 from runtime.mpi.requests.requests import Prequest, Request
 from runtime.mpi.surface.communicator_classes import (
     Cartcomm,
@@ -19,7 +23,7 @@ from runtime.mpi.surface.communicator_classes import (
     Intracomm,
     Topocomm,
 )
-from runtime.mpi.surface.waiting_calls import BLOCKING
+from runtime.mpi.surface.waiting_calls import BLOCKING, NONBLOCKING
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
@@ -41,7 +45,17 @@ TESTS_AND_WAITS = {
 OF_CLASS = {one for one in TESTS_AND_WAITS if len(one) > len("Wait")} | {"Startall"}
 """The calls of several requests, which belong to the class."""
 
+_PROBES = {"Mprobe", "mprobe", "Improbe", "improbe"}
 _sums: dict[str, list[float]] = {}
+
+
+class _Inside(_thread._local):
+    """Whether this thread is in a call already: what that calls is none of the program's."""
+
+    call = False
+
+
+_inside = _Inside()
 
 
 def put_around(
@@ -68,6 +82,8 @@ def put_around(
 def observe() -> None:
     """Count calls from now on."""
     put_around((*COMMUNICATORS, *REQUESTS), BLOCKING, _counting, "observes")
+    put_around((Message,), ("Recv", "recv"), _counting, "observes")
+    put_around(COMMUNICATORS, NONBLOCKING | _PROBES, _beginning, "begins")
 
 
 def counted() -> list[list[object]] | None:
@@ -82,11 +98,26 @@ def _counting(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     sums = _sums.setdefault(name, [0, 0.0])
 
     def observed_call(*args: Any, **options: Any) -> Any:
-        begun = clock()
+        if _inside.call:
+            return call(*args, **options)
+        _inside.call, begun = True, clock()
         try:
             return call(*args, **options)
         finally:
             sums[1] += clock() - begun
             sums[0] += 1
+            _inside.call = False
+
+    return observed_call
+
+
+def _beginning(call: Callable[..., Any], _: str) -> Callable[..., Any]:
+    """Return what native MPI makes in a communicator of one cluster as ours, which is counted."""
+
+    def observed_call(*args: Any, **options: Any) -> Any:
+        made = call(*args, **options)
+        if type(made) is MPI.Request:
+            return MPI.Request.__new__(Request, made)  # quicker than a call of the class
+        return Message(made) if type(made) is MPI.Message else made
 
     return observed_call

@@ -47,7 +47,8 @@ def _start(options: argparse.Namespace, role: MemberRole) -> int:
         raise PeerError(
             f"it already runs, as process {found.pid}",
             place=str(folder.path),
-            cure="gcm-peer status shows it, gcm-peer halt ends it",
+            cure="gcm-peer status shows it, gcm-peer halt ends it; another one on this machine"
+            " needs a folder of its own: --folder",
         )
     if options.credential:
         install(Credential.read(Path(options.credential), role=role), folder.credential)
@@ -75,17 +76,35 @@ def _start(options: argparse.Namespace, role: MemberRole) -> int:
 
 def halt(options: argparse.Namespace) -> int:
     """End the daemon."""
-    folder = _folder(options)
-    found = find_running(folder)
+    found = find_running(_folder(options))
     if found is not None:
         found.halt()
     if options.json:
         print(json.dumps({"halted": found.pid if found else None}))
     elif found is None:
-        print(f"no daemon runs in {folder.path}", file=sys.stderr)
+        print(_not_running(options), file=sys.stderr)
     else:
-        print(f"the daemon {found.pid} has ended")
+        print(f"{_member_in(found.folder)} has ended (process {found.pid})")
     return 0 if found else NOT_RUNNING
+
+
+def _member_in(folder: PeerFolder) -> str:
+    """Return whose daemon runs in a folder."""
+    with suppress(PeerError):
+        credential = Credential.read(folder.credential)
+        return f"{credential.principal} of {credential.header.lab}"
+    return f"the daemon in {folder.path}"
+
+
+def _not_running(options: argparse.Namespace) -> str:
+    """Say that no daemon runs, and whether the other one of this machine is meant."""
+    folder = _folder(options)
+    text = f"no daemon runs in {folder.path}"
+    other = PeerFolder.of(is_supernode=not options.supernode)
+    if options.folder or find_running(other) is None:
+        return text
+    word = "without" if options.supernode else "with"
+    return f"{text}; one does in {other.path}: say the same {word} --supernode"
 
 
 def status(options: argparse.Namespace) -> int:
@@ -94,7 +113,7 @@ def status(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(status, indent=1))
     elif status is None:
-        print(f"no daemon runs in {_folder(options).path}", file=sys.stderr)
+        print(_not_running(options), file=sys.stderr)
     else:
         print(_status_text(status), end="")
     return NOT_RUNNING if status is None else 0

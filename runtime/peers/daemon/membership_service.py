@@ -184,7 +184,9 @@ class MembershipService:
             self._save()
             membership.alive(me, self._own.beat().plain())
         self._state = (
-            "nobody can reach it where it says it is" if faults else "its supernode knows it"
+            "nobody can reach it where it says it is"
+            if answer.get("fault")
+            else "its supernode knows it"
         )
         if faults and faults != self._faults:
             log.warning("%s", "\n".join(faults))

@@ -67,7 +67,8 @@ class Row:
         raise PeerError(f"{plain!r:.200} is not a row of a table of members")
 
 
-MOST_DISPUTES = 3
+MOST_DISPUTES = 1
+"""A member that has lost its memory, and its address, finds itself known by another one once."""
 
 
 class OwnRow:
@@ -109,4 +110,7 @@ class OwnRow:
         if self._disputes <= MOST_DISPUTES:
             return ""
         where = ", ".join(map(str, row.peer.addresses)) or "an unknown address"
-        return f"somebody else uses the credential of {row.name} too, at {where}"
+        return (
+            f"somebody else uses the credential of {row.name} too, at {where}: invite each machine"
+            " by a name of its own (gcm-peer lab invite)"
+        )

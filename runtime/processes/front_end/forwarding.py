@@ -8,14 +8,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runtime.forwarding.forwarder import Forwarder
-from runtime.host_addresses import host_addresses
 from runtime.membership.bind_address import AdvertisedAddresses, this_machine
-from runtime.membership.run_directory import UNIX, address_in
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.links import FrontEndLinks
 from runtime.transport.channel import Handler, Relay
 from runtime.transport.passage import FORWARDER, Passage
 from runtime.transport.reactor import Reactor
+from runtime.transport.transports import SSH, advertised, of_use
 from runtime.tunnels.frames import FROM_OTHERS, socket_to
 from runtime.wire.dialling.forward_requests import coupled_stop
 
@@ -38,7 +37,7 @@ class Forwarding:
         self._hits = self._misses = 0
         self._lock = threading.Lock()  # several ways are opened at a time
         self._tunnels = {
-            cluster: (address_in(configuration.run_directory, socket_to(cluster)),)
+            cluster: (SSH + os.path.join(configuration.run_directory, socket_to(cluster)),)
             for cluster in configuration.tunnels
         }
         self.links = FrontEndLinks(
@@ -46,7 +45,7 @@ class Forwarding:
             serve, inward, names=configuration.names,
         )  # fmt: skip
         """Connections to other front-ends."""
-        others = address_in(configuration.run_directory, FROM_OTHERS)
+        others = SSH + os.path.join(configuration.run_directory, FROM_OTHERS)
         self._forwarder = Forwarder(
             reactor, configuration.forwards, configuration.credentials, self._find,
             self.links.admit, more=(others,) if configuration.tunnels else (),
@@ -88,15 +87,9 @@ class Forwarding:
 
     def _of_use(self, found: AdvertisedAddresses) -> tuple[str, ...]:
         machine, addresses = found
-        near = bool(machine) and machine == self._machine
-        return tuple(one for one in addresses if near or not one.startswith(UNIX))
+        return of_use(addresses, is_near=bool(machine) and machine == self._machine)
 
     def _addresses(self, configuration: Configuration) -> tuple[str, ...]:
-        address = self._forwarder.address
         if configuration.passage:
             return (Passage.parse(configuration.passage).address(FORWARDER),)
-        if address.startswith(UNIX):
-            return (address,)
-        port = address.rpartition(":")[2]
-        names = dict.fromkeys((configuration.known_as, os.uname().nodename, *host_addresses()))
-        return tuple(f"{name}:{port}" for name in names if name)
+        return advertised(self._forwarder.address, configuration.known_as)

@@ -22,8 +22,9 @@ from runtime.transport.errors import TransportError
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
+from runtime.transport.transports import end_when_silent
 from runtime.wire.dialling.forward_requests import LINK
-from runtime.wire.dialling.line import SILENCE_TIMEOUT, end_when_silent
+from runtime.wire.dialling.line import SILENCE_TIMEOUT
 
 MOST = 64
 """With more front-ends nobody connects: each would to every other one."""
@@ -87,8 +88,7 @@ class FrontEndLinks:
             _log.warning("%s was turned away: it is not a front-end", who)
             connected.close()
             return
-        if connected.family != socket.AF_UNIX:
-            end_when_silent(connected, SILENCE_TIMEOUT)  # the launcher may still be reached
+        end_when_silent(connected, SILENCE_TIMEOUT)  # the launcher may still be reached
         channel = Channel(
             self._reactor,
             SocketStream(connected),

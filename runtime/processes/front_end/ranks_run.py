@@ -19,7 +19,7 @@ from runtime.machine.deaths import (
 )
 from runtime.machine.paths import FIRST_CLUSTER
 from runtime.membership.bind_address import AdvertisedAddresses
-from runtime.membership.run_directory import UNIX, write_key
+from runtime.membership.run_directory import write_key
 from runtime.membership.whereabouts import RankArrival
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end import rank_faults
@@ -39,6 +39,7 @@ from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.keys import member_name
 from runtime.transport.reactor import Reactor
+from runtime.transport.transports import UNIX
 
 if TYPE_CHECKING:
     from runtime.forwarding.distance import DistantListeners

@@ -30,40 +30,50 @@ class CheckReports:
         self._names = names
         self._compared: CallComparison | None = None
         self._reported = 0
+        self._is_out_of_step = False  # whether collectives that do not fit were found
+        self.calls = 0
+        """How many calls ranks have reported."""
 
     def take(self, rank: str, plain: Facts) -> None:
         """Take what a rank reports; raises UnreadableReport."""
-        from runtime.checks.comparison import CallComparison
+        from runtime.checks.comparison import BLOCKING, COLLECTIVE, CallComparison
         from runtime.checks.reports import report_from
 
         if self._compared is None:
             self._compared = CallComparison(self._names)
         known = len(self._compared.choices)
         try:
-            faults = self._compared.add(rank, report_from(plain))
+            report = report_from(plain)
+            faults = self._compared.add(rank, report)
         except (KeyError, TypeError, ValueError, IndexError) as fault:
             raise UnreadableReport(f"it is no report of calls: {fault!r}") from fault
+        self.calls += report.count
         for text in [*self._compared.choices.values()][known:]:
             _log.info("%s, another one than without --check", text)
+        self._is_out_of_step |= any(one.kind in (COLLECTIVE, BLOCKING) for one in faults)
         self._tell(faults)
 
-    def stuck(self, calls: Iterable[tuple[str, str]]) -> str:
-        """Tell faults of ranks that wait for ever; return what a check does to such calls, or "".
+    def stuck(self, calls: Iterable[tuple[str, str]], *, in_collectives: bool) -> str:
+        """Tell faults of ranks that wait for ever; return why the run has to end for them, or "".
 
         `calls` are ranks with the lines where they wait. A receive that lacks its message explains
-        sends that nobody receives.
+        sends that nobody receives. Where collectives did not fit, ranks that have waited for long
+        `in_collectives` do so in vain, or have wrong data.
         """
         if self._compared is None:
             return ""
         from runtime.checks.comparison import ORDER
 
-        found = [self._compared.stuck(rank, where.partition(" in ")[0]) for rank, where in calls]
+        compared = self._compared
+        found = [compared.stuck(rank, where.partition(" in ")[0]) for rank, where in calls]
         faults = [one for one in found if one is not None]
         of_order = [one for one in faults if one.kind == ORDER]
-        self._tell(of_order or faults)
+        self._tell([one for one in of_order or faults if compared.is_new(one.kind, *one.calls)])
         if of_order:
             return "with --check receives from any source take other messages than usual"
-        return "with --check sends wait until they are received" if faults else ""
+        if faults:
+            return "with --check sends wait until they are received"
+        return "collectives do not fit" if in_collectives and self._is_out_of_step else ""
 
     def _tell(self, faults: Sequence[FaultFound]) -> None:
         for one in faults[: MOST_FAULTS - self._reported]:

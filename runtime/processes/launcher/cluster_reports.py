@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gcm.records import dataclass
@@ -73,6 +74,8 @@ class ClusterReports:
     """
 
     place: ClusterPlace
+    home: str
+    """The program folder on this machine."""
     run: Run
     post: Post
     codes: Codes
@@ -156,7 +159,7 @@ class ClusterReports:
 
     def rank_ended(self, rank: str, death: Facts) -> None:
         """Record how a rank has ended."""
-        died = RankDeath.parse(death)
+        died = self._at_home(RankDeath.parse(death))
         if died.who != rank:
             raise UnreadableReport(f"it tells of {rank} how {died.who} died")
         self.facts.tell(rank, died)
@@ -168,6 +171,13 @@ class ClusterReports:
         exception = died.observed.exception
         name = self.ranks.names.name(rank)
         self.codes.rank_ended(self._cluster, died, exception and f"{name} ended with {exception}")
+
+    def _at_home(self, death: RankDeath) -> RankDeath:
+        """Return a death whose traceback has the files of the program as its author knows them."""
+        if not self.place.work:
+            return death
+        text = death.observed.traceback.replace(f"{self.place.work}/", f"{self.home}/")
+        return replace(death, observed=replace(death.observed, traceback=text))
 
     def rank_aborted(self, rank: str) -> None:
         """Record that a rank ends the run."""

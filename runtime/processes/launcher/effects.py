@@ -18,6 +18,7 @@ from runtime.coupling.deployed_codes import Codes
 from runtime.deployment.model import ASSEMBLY, DeployedCluster
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import Step, StepKind
+from runtime.deployment.planning.workplace import workplace_of
 from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
@@ -82,7 +83,7 @@ from runtime.processes.launcher.warm_start import WarmStart
 from runtime.processes.watch import watch_of
 from runtime.shown_text import LONGEST_CELL, shown
 from runtime.transport.reactor import Reactor
-from runtime.views.facts import MACHINE, RunStarted, StateChanged
+from runtime.views.facts import MACHINE, CallsChecked, RunStarted, StateChanged
 from runtime.views.stream import FactStream
 
 if TYPE_CHECKING:
@@ -205,6 +206,7 @@ class Executor:
     def _reports(self, place: ClusterPlace) -> DispatchTable:
         return ClusterReports(
             place,
+            workplace_of(self._plan.deployment, place.cluster).folder,
             self,
             self._post,
             codes=self._codes,
@@ -312,7 +314,7 @@ class Executor:
 
     def publish_figures(self, state: RunState) -> None:
         """Tell what was carried and what came home; log what nobody has received."""
-        if state.state is RunPhase.DONE:
+        if state.run.life.phase is RunPhase.DONE:
             self.waits.log_unreceived()
         for place in self._places.values():
             for traffic in _traffic(place):
@@ -324,6 +326,8 @@ class Executor:
                 self._facts.tell(MACHINE, carried)
         for results in self._stage_out.results():
             self._facts.tell(results.cluster, results)
+        if self._plan.deployment.checked:
+            self._facts.tell(MACHINE, CallsChecked(self.waits.checks.calls))
 
     def show(self, change: Show) -> None:
         """Tell that a part of the machine is in another state."""

@@ -22,8 +22,10 @@ from runtime.lifecycle.events import Begin, Event, Finish, Halt, Interrupt, Show
 from runtime.lifecycle.failure_report import first_cause, messages
 from runtime.lifecycle.outcome import Outcome
 from runtime.lifecycle.run_life import RunPhase
+from runtime.lifecycle.run_parts import RunParts
 from runtime.lifecycle.run_plan import run_plan_of
-from runtime.lifecycle.state import IllegalEvent, RunState, RunTimeouts
+from runtime.lifecycle.state import IllegalEvent, RunState
+from runtime.lifecycle.walltimes import RunTimeouts
 from runtime.processes.launcher.effects import Executor
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.samples import UNSAMPLED, Sampling
@@ -89,6 +91,11 @@ class Machine:
         reach: Reach = usual_launcher,
         samples: Sampling = UNSAMPLED,
     ) -> None:
+        if not isinstance(plan, DeploymentPlan):
+            raise GridError(
+                f"{plan!r} is no plan", cure=f"Write Machine(planned({str(plan)!r})), with"
+                " planned of runtime"
+            )  # fmt: skip
         self.plan = plan
         self._reach = reach
         self._samples = samples
@@ -103,7 +110,7 @@ class Machine:
         self._tree: Composite | None = None
         self._executor: Executor | None = None
         self._listener = listener or Silent()
-        self._state = RunState(run_plan_of(plan), timeouts, steered=steered, idle=idle)
+        self._state = RunState(RunParts(run_plan_of(plan), timeouts, steered, idle))
         self._queue: SimpleQueue[Event | Callable[[], None]] = SimpleQueue()
         self._outcome: Outcome | None = None
         self._ended = threading.Event()
@@ -139,7 +146,7 @@ class Machine:
     @property
     def state(self) -> RunPhase:
         """Where the run is."""
-        return self._state.state
+        return self._state.run.life.phase
 
     def jobs(self) -> dict[str, StateChanged]:
         """Return where the jobs of batch systems are, by the clusters that have one."""
@@ -147,9 +154,9 @@ class Machine:
         state, jobs = self._state, {}
         for cluster in self.plan.deployment.clusters():
             name = cluster.identifier
-            if words := state.queued.get(name):
+            if words := state.batch.queued.get(name):
                 jobs[name] = StateChanged("queued", words)
-            elif (left := state.walltimes.left(name, now)) is not None:
+            elif (left := state.batch.walltimes.left(name, now)) is not None:
                 jobs[name] = StateChanged("running", f"{timedelta(0, int(left))} of walltime left")
         return jobs
 
@@ -184,7 +191,7 @@ class Machine:
     def _life_of(self, part: str) -> State:
         from gcm.membranes.lifecycle import State
 
-        return State(self._state.life_of(part))
+        return State(self._state.run.life_of(part))
 
     def bindings(self) -> tuple[set[ReportedBinding], dict[str, str]]:
         """Ask every process of the machine what its components are bound to.
@@ -313,7 +320,7 @@ class Machine:
                 _log.exception("the engine failed")
                 self._failed(error, facts)
             outcome = facts.account.outcome()
-            self._outcome = replace(outcome, exceptions=self._state.failures.exceptions)
+            self._outcome = replace(outcome, exceptions=self._state.run.failures.exceptions)
 
     def _execute(self, facts: FactStream) -> None:
         facts.tell(MACHINE, RunPlanned.of(self.plan))
@@ -322,21 +329,22 @@ class Machine:
             with Executor(
                 self.plan, local, reactor, facts, post,
                 codes=self._codes, assembly=self._deployed, warm=self._warm, stdin=self._stdin,
-                reach=self._reach, samples=self._samples, start_timeout=self._state.timeouts.start,
+                reach=self._reach, samples=self._samples,
+                start_timeout=self._state.run.timeouts.start,
             ) as executor:  # fmt: skip
                 self._executor = executor
                 code = self._loop(executor)
                 self._executor = None
                 executor.publish_figures(self._state)
         self._publish_ends(facts)
-        failures, ranks = self._state.failures, facts.account.ranks()
+        failures, ranks = self._state.run.failures, facts.account.ranks()
         paths = {one.identifier: one.path for one in self.plan.deployment.clusters()}
-        names = self._state.plan.names
-        errors = (*messages(failures, ranks, paths, names), *self._state.errors)
+        names = self._state.run.plan.names
+        errors = (*messages(failures, ranks, paths, names), *self._state.run.errors)
         facts.tell(MACHINE, RunEnded(code, errors, first_cause(failures, ranks, names)))
 
     def _publish_ends(self, facts: FactStream) -> None:
-        for rank, death in self._state.deaths.items():
+        for rank, death in self._state.run.deaths.items():
             facts.tell(rank, RankResult(death.code, death.observed.signal))
         for one in () if self._deployed is None else self._deployed.reports():
             facts.tell(one.path, one)
@@ -351,7 +359,7 @@ class Machine:
         with suppress(ListenerRaised):
             self._publish_ends(facts)
         with suppress(ListenerRaised):
-            facts.tell(MACHINE, RunEnded(NEVER_STARTED, (*self._state.errors, str(fault))))
+            facts.tell(MACHINE, RunEnded(NEVER_STARTED, (*self._state.run.errors, str(fault))))
 
     def _local_launcher(self) -> LocalLauncher:
         return LocalLauncher() if self._warm is None else self._warm.launcher

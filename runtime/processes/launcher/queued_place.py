@@ -12,9 +12,8 @@ from runtime.launchers.allocation import JobAllocation
 from runtime.launchers.base import Launcher
 from runtime.launchers.job_queue import ANSWER_TIMEOUT, JobQueue
 from runtime.launchers.local import LocalLauncher
-from runtime.lifecycle.events import PlaceGranted
+from runtime.lifecycle.events import PlaceGranted, Walltime
 from runtime.lifecycle.outcome import HeldNodes
-from runtime.lifecycle.walltimes import Walltime
 from runtime.processes.configuration import Keys
 from runtime.processes.launcher.co_allocator import CoAllocator
 from runtime.processes.launcher.place import RemotePlace, RequestHandler

@@ -27,7 +27,7 @@ from runtime.home import HOME, is_checkout
 from runtime.launchers.base import Launcher
 from runtime.launchers.spawning import activated
 from runtime.machine.paths import node_path
-from runtime.membership.bind_address import EVERYWHERE, NOWHERE, ON_MACHINE
+from runtime.membership.bind_address import EVERYWHERE
 from runtime.membership.run_directory import address_in
 from runtime.native_mpi import Job, native_mpi
 from runtime.processes.configuration import LISTENER, Configuration, Keys, NodeJob
@@ -125,7 +125,7 @@ def supply(
         certificates=keys.certificates(ring.checks, datetime.datetime.now(datetime.UTC)),
         nodes=tuple(_nodes(plan, with_python, run_directory, folder, search)),
         settings=_settings(plan, cluster),
-        reach=_reach(plan, cluster, job, passage),
+        transports=_transports(plan, cluster, job, passage),
         forwards=forwards,
         known_as=cluster.front_end.address,
         passage=passage,
@@ -285,18 +285,20 @@ def _settings(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str, Any]:
     }
 
 
-def _reach(plan: DeploymentPlan, cluster: DeployedCluster, job: Job | None, passage: str) -> str:
-    """Return from where ranks of the cluster can expect connections.
+def _transports(
+    plan: DeploymentPlan, cluster: DeployedCluster, job: Job | None, passage: str
+) -> tuple[str, ...]:
+    """Return at which transports ranks of the cluster listen for others, the best one first.
 
     Ranks that others cannot reach still listen for their own front-end, which forwards to them.
     """
     if not _has_others(plan, cluster) and not (job is not None and job.goes_on):
-        return NOWHERE
+        return ()
     if cluster.reachability is Reachability.DIRECT:
-        return ON_MACHINE if is_on_this_machine(plan) else passage or EVERYWHERE
-    return (
-        ON_MACHINE if all(is_at_front_end(cluster, node) for node in cluster.nodes) else EVERYWHERE
-    )
+        is_near = is_on_this_machine(plan)
+    else:
+        is_near, passage = all(is_at_front_end(cluster, node) for node in cluster.nodes), ""
+    return ("unix",) if is_near else ("unix", passage or EVERYWHERE)
 
 
 def _forwards(

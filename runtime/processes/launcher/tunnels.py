@@ -17,10 +17,11 @@ from runtime.launchers.local import LocalLauncher
 from runtime.lazy_import import logger
 from runtime.lifecycle.events import Event, StepFailed
 from runtime.lifecycle.outcome import TunnelTraffic
-from runtime.membership.run_directory import UNIX, address_in
+from runtime.membership.run_directory import address_in
 from runtime.native_mpi import python_module
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
+from runtime.transport.transports import UNIX
 from runtime.tunnels import end, hub
 from runtime.tunnels.frames import FROM_OTHERS, socket_to
 

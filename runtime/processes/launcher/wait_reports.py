@@ -352,15 +352,17 @@ class WaitReports:
                 self._facts.tell(MACHINE, one)
             if stuck := stuck_in(fresh):
                 self._post(Stuck(tuple(sorted(stuck))))
-                if what := self._check_stuck(stuck, seen):
-                    self._post(LeftBehind("\n".join(one.text for one in found), what=what))
+            if what := self._check_stuck(stuck, seen):
+                self._post(LeftBehind("\n".join(one.text for one in found), what=what))
             _log.warning("%s", "\n".join(finding_lines(found)))
 
     def _check_stuck(self, stuck: Set[str], seen: Snapshot) -> str:
         """Tell faults of those stuck; return why the run has to end if a check made them wait."""
         asked = sorted(stuck & seen.states.keys())  # a replica that has gone is stuck with its rank
+        waits = [one for state in seen.states.values() for one in state.waits]
         return self.checks.stuck(
-            (rank, one.where) for rank in asked for one in seen.states[rank].waits
+            ((rank, one.where) for rank in asked for one in seen.states[rank].waits),
+            in_collectives=any(one.is_collective and one.seconds >= self._limit for one in waits),
         )
 
 

@@ -77,8 +77,8 @@ def policy() -> str:
 _EMPTY: dict[str, object] = {
     "kind": "run", "headline": "", "phase": "", "time": 0, "ranks": [], "sites": [], "others": [],
     "errors": [], "findings": [], "waits_for": [], "faults": [], "traffic": [], "pairs": [],
-    "events": [], "calls": {"rows": [], "imbalance": []}, "log": [], "tables": [],
-    "described": None, "is_over": False, "code": None, "core_hours": 0,
+    "events": [], "calls": {"rows": [], "imbalance": []}, "log": [], "lines": 0,
+    "tables": [], "described": None, "is_over": False, "code": None, "core_hours": 0,
 }  # fmt: skip
 
 

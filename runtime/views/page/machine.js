@@ -2,6 +2,9 @@ import { bytes, counted, h, legend, seconds, table } from "./dom.js";
 
 // The machine: sites, clusters, and each rank as a button in the colour of its state.
 
+/** The states of ranks, in the order in which they come. */
+export const STATES = ["planned", "queued", "starting", "up", "ready", "running", "waiting", "stuck", "done", "ended", "failed", "lost"];
+
 /** The state that is drawn of a rank: one that runs and was seen in a call waits. */
 export function stateOf(rank) {
   return rank.state === "running" && rank.wait ? "waiting" : rank.state;
@@ -26,14 +29,14 @@ export function machine(run, redraw) {
     }, label(rank));
   });
   const sites = run.sites.map((site) => h("div", { class: "site" },
-    h("h3", {}, `site ${site.name}`),
+    h("h3", {}, h("span", { class: "dim" }, "site "), site.name),
     site.clusters.map((cluster) => h("div", { class: "cluster" },
       h("p", {}, h("strong", {}, cluster.name), h("span", { class: `badge ${cluster.state}` }, cluster.words),
         h("span", { class: "dim" }, `${counted(cluster.ranks, "rank")}, ${cluster.application}${walltime(cluster, run)}`)),
       h("div", { class: "ranks", role: "group", "aria-label": `ranks of ${cluster.name}` }, tiles(cluster))))));
   const others = run.others.map((one) => h("p", {}, `${one.name}: `, h("span", { class: `badge ${one.state}` }, one.words)));
   return [h("div", { keydown: (event) => move(event, run.ranks) }, sites), others,
-    legend([...shown].map((state) => [state, state])), details(run)];
+    legend(STATES.filter((state) => shown.has(state)).map((state) => [state, state])), details(run)];
 }
 
 const walltime = (cluster, run) => (cluster.walltime_ends === null || run.is_over ? "" : `, ${seconds(Math.max(0, cluster.walltime_ends - run.time))} of walltime left`);

@@ -1,4 +1,4 @@
-import { h, table } from "./dom.js";
+import { counted, h, many, table } from "./dom.js";
 import { label } from "./machine.js";
 
 // What ranks wrote, with a filter; the log; figures and versions.
@@ -20,7 +20,13 @@ export function output(run, lines, redraw) {
     h("label", {}, "only ", h("input", { id: "filter", type: "search", value: wanted, placeholder: "a rank's number, or text", input: (event) => { wanted = event.target.value; redraw(); } })),
     h("label", {}, "stream ", h("select", { id: "stream", change: (event) => { stream = event.target.value; redraw(); } },
       [["", "both"], ["stdout", "output"], ["stderr", "errors"]].map(([value, text]) => h("option", { value, selected: value === stream }, text)))),
-    h("span", { class: "dim", id: "found" }, `${found.length} of ${lines.length} lines${found.length > shown.length ? `, the last ${MOST_SHOWN} shown` : ""}`)), box];
+    h("span", { class: "dim", id: "found" }, told(found.length, lines.length, run.lines))), box];
+}
+
+/** How many lines the filter lets through, how many there were, and how many of them are kept and drawn. */
+function told(found, kept, all) {
+  const limits = [all > kept && `of the latest ${many(kept)}`, found > MOST_SHOWN && `the last ${many(MOST_SHOWN)} shown`].filter(Boolean);
+  return [`${many(found)} of ${counted(all, "line")}`, ...limits].join(", ");
 }
 
 export function log(run) {

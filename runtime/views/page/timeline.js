@@ -1,7 +1,9 @@
 import { legend, s } from "./dom.js";
-import { label } from "./machine.js";
+import { STATES, label } from "./machine.js";
 
 // A row for each rank: its states over time, and above them the waits that were seen.
+
+const BAD = ["stuck", "failed", "lost"];
 
 export function timeline(run, width) {
   const rows = run.ranks, end = Math.max(run.time, 0.1);
@@ -12,7 +14,8 @@ export function timeline(run, width) {
   const shown = new Set();
   const bar = (y, from, to, state, title) => {
     shown.add(state);
-    return s("rect", { x: x(from), y, width: Math.max(0.5, x(to) - x(from)), height, class: `s-${state}` }, s("title", {}, title));
+    const place = { x: x(from), y, width: Math.max(0.5, x(to) - x(from)), height };
+    return [s("rect", { ...place, class: `s-${state}` }, s("title", {}, title)), BAD.includes(state) ? s("rect", { ...place, fill: "url(#hatch)", "pointer-events": "none" }) : null];
   };
   const drawn = rows.flatMap((rank, at) => {
     const y = at * (height + gap);
@@ -22,16 +25,17 @@ export function timeline(run, width) {
     const isStuck = ([, , state]) => state === "stuck";
     return [...states.filter((one) => !isStuck(one)).map(draw), ...calls, ...states.filter(isStuck).map(draw), at % every ? null : s("text", { x: left - 8, y: y + height / 2 + 4, "text-anchor": "end", class: "dim" }, label(rank))];
   });
-  const step = nice(end / Math.max(2, (width - left) / 90)), ticks = [];
+  const step = nice(end / Math.max(2, (width - left) / 90)), ticks = [], digits = Math.max(0, -Math.floor(Math.log10(step)));
   for (let time = 0; time <= end * 1.0001; time += step) {
     ticks.push(s("line", { class: "axis", x1: x(time), x2: x(time), y1: 0, y2: whole + 4 }),
-      s("text", { class: "dim", x: x(time), y: whole + 18, "text-anchor": "middle" }, `${+time.toFixed(3)}`));
+      s("text", { class: "dim", x: x(time), y: whole + 18, "text-anchor": "middle" }, time.toFixed(digits)));
   }
   const picture = s("svg", { role: "img", width, height: whole + axis, viewBox: `0 0 ${width} ${whole + axis}`, "aria-label": "states of ranks over time" },
+    s("defs", {}, s("pattern", { id: "hatch", width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, s("line", { class: "hatch", y2: 7 }))),
     ticks, drawn,
     s("text", { class: "dim", x: (left + width) / 2, y: whole + 34, "text-anchor": "middle" }, "seconds since the start"),
     s("text", { class: "dim", x: 0, y: whole + 18 }, "rank"));
-  return [picture, legend([...shown].map((state) => [state, state]))];
+  return [picture, legend(STATES.filter((state) => shown.has(state)).map((state) => [state, state]))];
 }
 
 function nice(step) {

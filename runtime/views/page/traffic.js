@@ -1,4 +1,5 @@
 import { bytes, counted, h, many, s, table } from "./dom.js";
+import { label } from "./machine.js";
 import { around, curve } from "./waits.js";
 
 // What went between clusters, and between ranks where they told it.
@@ -28,7 +29,7 @@ export function traffic(run, redraw, width) {
   return [
     h("div", { class: "controls" }, h("label", {}, "show ", h("select", { id: "measure", change: (event) => { measure = event.target.value; redraw(); } },
       shown.map(([name, [text]]) => h("option", { value: name, selected: name === measure }, text))))),
-    used.length <= MOST_DRAWN ? flowing(used, flows, most, show, Math.min(width, 560)) : null,
+    flows.length && used.length <= MOST_DRAWN ? flowing(used, flows, most, show, Math.min(width, 560)) : null,
     h("div", { class: "scroll" }, h("table", { class: "matrix" },
       h("thead", {}, h("tr", {}, h("th", {}, "from \\ to"), used.map((one) => h("th", { scope: "col" }, one.name)))),
       h("tbody", {}, used.map((from) => h("tr", {}, h("th", { scope: "row" }, from.name), used.map((to) => cell(from, to))))))),
@@ -38,36 +39,48 @@ export function traffic(run, redraw, width) {
 
 /** The clusters and what flows between them: the more, the wider. */
 function flowing(nodes, flows, most, show, width) {
-  const height = Math.min(width, nodes.length > 4 ? 360 : 220), place = around(nodes, width, height, width / 5);
+  const height = Math.min(width, [140, 140, 140, 240, 260][nodes.length] ?? 360), place = around(nodes, width, height, width / 5, 38);
   const way = (one) => curve(place.get(one.from.id), place.get(one.to.id));
   return s("svg", { id: "flows", role: "img", width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": `what flows between ${counted(nodes.length, "cluster")}` },
     s("defs", {}, s("marker", { id: "flow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, s("path", { d: "M0 0L8 4L0 8z", class: "tip" }))),
     flows.map((one) => s("path", { class: "flow", d: way(one).path, "stroke-width": 1 + 4 * Math.log1p(one.value) / Math.log1p(most), "marker-end": "url(#flow)" },
       s("title", {}, `${one.from.name} to ${one.to.name}: ${show(one.value)}`))),
-    flows.length > 12 ? null : flows.map((one) => {
+    flows.length > width / 45 ? null : flows.map((one) => {
       const [x, y] = way(one).text;
       return s("text", { class: "dim over", "text-anchor": "middle", x, y: y + 4 }, show(one.value));
     }),
     nodes.map((one) => {
       const [x, y] = place.get(one.id);
-      return s("g", {}, s("circle", { cx: x, cy: y, r: 15, class: "node s-ended" }), s("text", { x, y: y + 30, "text-anchor": "middle" }, one.name));
+      return s("g", {}, s("circle", { cx: x, cy: y, r: 15, class: "node s-ended" }), s("text", { x, y: y < height / 2 - 1 ? y - 22 : y + 30, "text-anchor": "middle" }, one.name));
     }));
 }
 
 function pairs(run) {
   const at = new Map(run.ranks.map((one, number) => [one.id, number]));
-  const sent = run.pairs.filter((one) => at.has(one.to));
+  const sent = run.pairs.filter((one) => one.bytes && at.has(one.to));
   if (!sent.length) return null;
-  const size = run.ranks.length, scale = Math.max(1, Math.floor(320 / size));
-  const canvas = h("canvas", { width: size * scale, height: size * scale, role: "img", "aria-label": `bytes between ${size} ranks, senders downwards` });
-  const paint = canvas.getContext("2d"), heat = getComputedStyle(document.documentElement).getPropertyValue("--heat");
-  const most = Math.max(1, ...sent.map((one) => one.bytes));
-  for (const one of sent) {
-    paint.fillStyle = `rgba(${heat}, ${0.15 + 0.85 * Math.log1p(one.bytes) / Math.log1p(most)})`;
-    paint.fillRect(at.get(one.to) * scale, at.get(one.from) * scale, scale, scale);
-  }
-  const top = [...sent].sort((one, other) => other.bytes - one.bytes).slice(0, 10);
+  const top = [...sent].sort((one, other) => other.bytes - one.bytes || at.get(one.from) - at.get(other.from)).slice(0, 10);
   const name = (id) => run.ranks[at.get(id)].name;
-  return [h("div", {}, h("h3", {}, "between ranks of different clusters"), canvas, h("p", { class: "dim" }, "rows send, columns receive, both by number in COMM_WORLD")),
-    h("div", {}, h("h3", {}, "ranks that sent most"), table(["from", "to", "messages", "bytes"], top.map((one) => [name(one.from), name(one.to), many(one.messages), bytes(one.bytes)]), [2, 3]))];
+  return [h("div", {}, h("h3", {}, "between ranks of different clusters"), heat(run.ranks, sent, at, top[0].bytes),
+    h("p", { class: "dim" }, `The stronger, the more bytes: ${bytes(top[0].bytes)} at most.`)),
+    h("div", {}, h("h3", {}, "pairs that sent most"), table(["from", "to", "messages", "bytes"], top.map((one) => [name(one.from), name(one.to), many(one.messages), bytes(one.bytes)]), [2, 3]))];
+}
+
+/** What each rank sent to each other one: an image of one dot a pair, with axes. */
+function heat(ranks, sent, at, most) {
+  const size = ranks.length, canvas = h("canvas", { width: size, height: size }), side = 300, left = 46, above = 8, scale = side / size;
+  const paint = canvas.getContext("2d"), colour = getComputedStyle(document.documentElement).getPropertyValue("--heat");
+  for (const one of sent) {
+    paint.fillStyle = `rgba(${colour}, ${0.15 + 0.85 * Math.log1p(one.bytes) / Math.log1p(most)})`;
+    paint.fillRect(at.get(one.to), at.get(one.from), 1, 1);
+  }
+  const every = [1, 2, 4, 8, 16, 32, 64, 128].find((one) => one * scale >= 24) ?? 256;
+  const ticks = ranks.filter((_, number) => number % every === 0).flatMap((one) => {
+    const middle = (at.get(one.id) + 0.5) * scale;
+    return [s("text", { class: "dim", x: left - 5, y: above + middle + 4, "text-anchor": "end" }, label(one)), s("text", { class: "dim", x: left + middle, y: above + side + 15, "text-anchor": "middle" }, label(one))];
+  });
+  return s("svg", { id: "heat", role: "img", width: left + side + 8, height: above + side + 34, viewBox: `0 0 ${left + side + 8} ${above + side + 34}`, "aria-label": `bytes between ${size} ranks, senders downwards` },
+    s("image", { href: canvas.toDataURL(), x: left, y: above, width: side, height: side }), s("rect", { class: "frame", x: left, y: above, width: side, height: side }), ticks,
+    s("text", { class: "dim", x: left + side / 2, y: above + side + 30, "text-anchor": "middle" }, "to rank"),
+    s("text", { class: "dim", x: 11, y: above + side / 2, "text-anchor": "middle", transform: `rotate(-90 11 ${above + side / 2})` }, "from rank"));
 }

@@ -13,8 +13,8 @@ export function waits(run, width) {
   return [
     run.findings.map((one) => h("p", { class: one.is_final ? "error" : "" }, `${one.heading} ${one.text}`)),
     edges.length ? graph(edges, run.findings, ranks, run.ranks, Math.min(width, 560)) : null,
-    waiting.length ? table(["rank", "waits for", "in", "at"], waiting.slice(0, MOST_NODES).map((one) =>
-      [label(one), seconds(Math.max(0, run.time - one.wait.begun)), one.wait.text, one.wait.where]), [0, 1]) : null,
+    waiting.length ? table(["rank", "waits in", "at", "how long"], waiting.slice(0, MOST_NODES).map((one) =>
+      [label(one), one.wait.text, one.wait.where, seconds(Math.max(0, run.time - one.wait.begun))]), [0, 3]) : null,
     waiting.length > MOST_NODES ? h("p", { class: "dim" }, `and ${counted(waiting.length - MOST_NODES, "rank")} more`) : null,
   ];
 }
@@ -24,7 +24,7 @@ export function faults(run) {
   if (!run.faults.length) return null;
   const ranks = new Map(run.ranks.map((one) => [one.id, label(one)]));
   return table(["kind", "ranks", "calls", "fault"], run.faults.map((one) =>
-    [one.kind, one.ranks.map((name) => ranks.get(name) ?? name).join(", "), one.calls.join("; "), one.text]));
+    [one.kind, one.ranks.map((name) => ranks.get(name) ?? name).sort((a, b) => a - b).join(", "), one.calls.join("; "), one.text]));
 }
 
 function graph(edges, findings, ranks, all, width) {
@@ -54,11 +54,11 @@ function graph(edges, findings, ranks, all, width) {
   return [picture, legend(entries), left > 0 ? h("p", { class: "dim" }, `${counted(left, "rank")} more not drawn`) : null];
 }
 
-/** Where each node is on an ellipse, so far from the border; the first one is on the left. */
-export function around(nodes, width, height, border) {
+/** Where each node is on an ellipse, so far from the borders; the first one is on the left. */
+export function around(nodes, width, height, border, above = 30) {
   return new Map(nodes.map((one, at) => {
     const angle = 2 * Math.PI * at / nodes.length + Math.PI;
-    return [one.id, [width / 2 + (width / 2 - border) * Math.cos(angle), height / 2 + (height / 2 - 30) * Math.sin(angle)]];
+    return [one.id, [width / 2 + (width / 2 - border) * Math.cos(angle), height / 2 + (height / 2 - above) * Math.sin(angle)]];
   }));
 }
 
@@ -76,9 +76,10 @@ export function curve([fromX, fromY], [toX, toY]) {
 /** Where ranks spent their time in MPI, and which ones let others wait. */
 export function calls(run) {
   if (!run.calls.rows.length) return null;
-  const { rows, imbalance } = run.calls;
+  const { rows, imbalance, untold } = run.calls;
   return [imbalance.map((one) => h("p", { class: "imbalance" }, one)),
-    table(["call", "ranks", "calls", "seconds, all ranks", "least", "most"],
+    table(["call", "ranks", "calls", "seconds of all", "of the quickest rank", "of the slowest rank"],
       rows.map((one) => [one.call, many(one.ranks), many(one.calls), one.seconds.toFixed(2),
-        `${one.least.toFixed(2)} (${one.least_rank})`, `${one.most.toFixed(2)} (${one.most_rank})`]), [1, 2, 3, 4, 5])];
+        `${one.least.toFixed(2)} (${one.least_rank})`, `${one.most.toFixed(2)} (${one.most_rank})`]), [1, 2, 3, 4, 5]),
+    untold ? h("p", { class: "dim" }, `${counted(untold, "rank")} of ${many(run.ranks.length)} told nothing: killed, ended from outside, or without a call of MPI.`) : null];
 }

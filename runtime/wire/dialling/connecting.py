@@ -13,10 +13,15 @@ from runtime.transport.admission import READ, WRITE, EventLoop, Exchange
 from runtime.transport.credentials import NONCE, Credentials, Dialler
 from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
-from runtime.transport.lean import socket_for
-from runtime.transport.passage import announce
-from runtime.wire.dialling.directory import UNIX, Party, RankDirectory
-from runtime.wire.dialling.line import SILENCE_TIMEOUT, end_when_silent
+from runtime.transport.transports import (
+    announce,
+    end_when_silent,
+    is_on_host,
+    named_by_user,
+    socket_for,
+)
+from runtime.wire.dialling.directory import Party, RankDirectory
+from runtime.wire.dialling.line import SILENCE_TIMEOUT
 from runtime.wire.errors import NoRoute, PeerLost, reason_of
 from runtime.wire.stream.messages import MessageSink
 
@@ -304,7 +309,7 @@ class Dialling(ProvingAttempt):
         if not self._exchange.step():
             if now < self.deadline:
                 return None
-            if self._ways and not self._address.startswith(UNIX):
+            if self._ways and not is_on_host(self._address):
                 self._silent.append(self._address)
                 raise TimeoutError(f"no proof within {self._proof_timeout:g} s")
             self.deadline = now + self._proof_timeout
@@ -321,10 +326,12 @@ class Dialling(ProvingAttempt):
             if error.errno == errno.ENOTCONN:
                 return False
             raise
-        if connected.family != socket.AF_UNIX:
-            end_when_silent(connected, self._silence)
+        end_when_silent(connected, self._silence)
         announce(connected, self._address)
-        self._socket = secured(connected, self._credentials, dialled=True, peer=self._name)
+        always = bool(named_by_user(self._address))
+        self._socket = secured(
+            connected, self._credentials, dialled=True, peer=self._name, always=always
+        )
         self._prove(self._credentials, self._name)
         return True
 

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 from gcm.records import dataclass
 from runtime.transport.keys import member_name
 from runtime.transport.passage import host_port
+from runtime.transport.transports import of_use
 from runtime.wire.errors import WireError
 
 if TYPE_CHECKING:
     from runtime.membership.everybody import Resident
     from runtime.topology import RankNames
-
-UNIX = "unix:"
-_LOCAL = (UNIX, "127.0.0.1:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +111,11 @@ class RankDirectory:
             return f"the link inside cluster {here}"
         return f"the link from cluster {here} to cluster {there}"
 
-    def ways(self, source: int, target: int) -> tuple[str, ...]:
-        """Return the addresses at which one rank can try to reach another, the best one first."""
-        party = self.party(target)
-        near = bool(party.machine) and party.machine == self.party(source).machine
-        local = [one for one in party.addresses if one.startswith(_LOCAL)]
-        return (*(local if near else ()), *(one for one in party.addresses if one not in local))
+    def ways(self, source: int, target: int | Party) -> tuple[str, ...]:
+        """Return the addresses at which a rank can try to reach another one, or a front-end.
+
+        They are in the order of the transports of the run.
+        """
+        party = self.party(target) if isinstance(target, int) else target
+        is_near = bool(party.machine) and party.machine == self.party(source).machine
+        return of_use(party.addresses, is_near=is_near)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from runtime.transport.round_trip import has_answered
+from runtime.transport.transports import tune
 from runtime.wire.errors import BadFrame
 from runtime.wire.stream.messages import SENT, Outgoing
 from runtime.wire.stream.receiver import MessageReceiver
@@ -20,14 +21,11 @@ WRITE = select.EPOLLOUT
 _READS_AT_ONCE = 16
 _WRITES_AT_ONCE = 16
 _MOST_VIEWS = 512  # within what one system call takes
-_UNSENT = 256 << 10  # bytes in the system that have not left, beyond which it takes no more
 SILENCE_TIMEOUT = 8.0
 """Seconds after which a connection is of no use if the host at its other end does not answer."""
 
 RESUME_TIMEOUT = 12.0
 """Seconds in which a connection that broke has to be resumed, by whatever route."""
-
-_BUFFER = 1 << 20  # bytes that a local connection keeps on their way, if the system lets it
 
 
 class Sending(Protocol):
@@ -57,7 +55,7 @@ class Connection:
         *,
         silence: float = SILENCE_TIMEOUT,
     ) -> None:
-        _tune(connected, silence)
+        tune(connected, silence)
         self._socket = connected
         self._receiver = receiver
         self._sending = sending
@@ -202,30 +200,3 @@ class Line(Connection):
         outgoing = self._sender.put_back(pieces, sent)
         self.flush()
         return outgoing
-
-
-def _tune(connected: socket.socket, silence: float) -> None:
-    """Let small messages leave at once and overtake, and silence of the peer be noticed."""
-    connected.setblocking(False)
-    if connected.family == socket.AF_UNIX:
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
-        return
-    for option, value in ((socket.TCP_NODELAY, 1), (socket.TCP_NOTSENT_LOWAT, _UNSENT)):
-        connected.setsockopt(socket.IPPROTO_TCP, option, value)
-    end_when_silent(connected, silence)
-
-
-def end_when_silent(connected: socket.socket, silence: float) -> None:
-    """Let the system end a connection when its other host has said nothing for so long.
-
-    The other process need not say anything: its system answers.
-    """
-    options = (
-        (socket.TCP_USER_TIMEOUT, int(silence * 1000)),
-        (socket.TCP_KEEPIDLE, max(1, int(silence / 3))),
-        (socket.TCP_KEEPINTVL, max(1, int(silence / 6))),
-        (socket.TCP_KEEPCNT, 4),
-    )
-    for option, value in options:
-        connected.setsockopt(socket.IPPROTO_TCP, option, value)
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -10,7 +10,7 @@ from runtime.routing import Experience, FrontEndStop, Route, RouteKind, Tension,
 from runtime.topology import Grid, Identifier
 from runtime.transport.credentials import Credentials
 from runtime.wire.dialling.connecting import LANE, PROBES, Attempt, CountingConnector, Dialling
-from runtime.wire.dialling.directory import UNIX, Party, RankDirectory
+from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.forward_requests import meeting
 from runtime.wire.dialling.forwarded import Forwarded, ForwardedAttempt
 from runtime.wire.dialling.probing import Probe
@@ -208,18 +208,12 @@ class RoutedConnector(CountingConnector):
     def _to_front_end(self, front_end: FrontEndStop, now: float) -> Attempt:
         party = self.front_ends.get(front_end.cluster)
         words = f"the front-end of {front_end}"
-        ways = self._ways_to(party)
+        ways = () if party is None else self._directory.ways(self._me, party)
         if party is None or not ways:
             raise PeerLost(
                 f"{words} has no address here", cure="Give it one with <front-end address=...>"
             )
         return Dialling(words, party.name, ways, self._credentials, now)
-
-    def _ways_to(self, party: Party | None) -> tuple[str, ...]:
-        if party is None:
-            return ()
-        near = bool(party.machine) and party.machine == self._directory.party(self._me).machine
-        return tuple(one for one in party.addresses if near or not one.startswith(UNIX))
 
     def _usable(self, peer: int) -> list[Route]:
         source = Identifier.parse(self._directory.party(self._me).name)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Protocol
 
+from runtime.transport.transports import stays_on_host
 from runtime.wire.dialling.connecting import Attempt
 from runtime.wire.dialling.line import READ
 from runtime.wire.errors import PeerLost, PeerSilent
@@ -188,7 +189,7 @@ class SimultaneousOpen:
                 self._parked[0].close()
             self._parked = connected, received
             # One that cannot be resumed must not be used while the other end may use another one.
-            can_resume = connected.family != socket.AF_UNIX
+            can_resume = not stays_on_host(connected)
             self._parked_until = self._context.now() + PARKED_TIMEOUT if can_resume else _FOREVER
             self._context.tick_soon()
         else:

@@ -12,7 +12,7 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
-from runtime.lifecycle.state import RunTimeouts
+from runtime.lifecycle.walltimes import RunTimeouts
 from runtime.processes.launcher.machine import Machine
 
 Plan = Callable[..., DeploymentPlan]

@@ -16,7 +16,7 @@ from runtime.coupling.code_run import CodeState
 from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.errors import CodeNotStarted
 from runtime.deployment import DeploymentPlan
-from runtime.lifecycle.state import RunTimeouts
+from runtime.lifecycle.walltimes import RunTimeouts
 from runtime.machine.calls import stub
 from runtime.machine.contracts import Orders
 from runtime.processes.launcher.machine import Machine

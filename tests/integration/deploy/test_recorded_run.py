@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def test_what_is_shown_of_a_recorded_crash_is_what_the_run_showed(
     assert stat.S_IMODE(facts.stat().st_mode) == 0o600
 
     code, shown, errors = answer(start, "view", facts)
-    assert (code, errors + shown) == (0, err)
+    assert (code, f"{errors}{shown}gcm-deploy: wrote {facts}\n") == (0, err)
     code, tree, _ = answer(start, "view", "--show", "tree", facts)
     assert tree.splitlines()[0].startswith("try  ended, exit code 1  ")
     assert "1 failed" in tree
@@ -175,6 +176,59 @@ def test_the_report_of_a_run_is_that_of_its_record_and_counts_as_the_program_did
     assert (pairs["0:0:1", "1:0:0"], pairs["1:0:1", "0:0:0"]) >= (3, 3)
     assert told["described"]["descriptor"].startswith("<deployment")
     assert answer(start, "compare", facts, facts)[1].endswith("All figures are the same.\n")
+
+
+CALLS = """\
+import json
+from collections import Counter
+import numpy as np
+from mpi4py import MPI
+world, done = MPI.COMM_WORLD, Counter()
+right, left = (world.rank + 1) % world.size, (world.rank - 1) % world.size
+here, there, all_here = np.zeros(4), np.zeros(4), np.zeros(4 * world.size)
+
+def call(name, *args, on=world, **options):
+    done[name] += 1
+    return getattr(on, name)(*args, **options)
+
+MPI.Attach_buffer(bytearray(10_000))
+for send in ("send", "ssend", "bsend"):
+    request = world.irecv(source=left)
+    call(send, 1, right)
+    call("wait", on=request)
+    request = world.Irecv(here, left)
+    call(send.capitalize(), there, right)
+    call("Waitall", [request], on=MPI.Request)
+MPI.Detach_buffer()
+call("sendrecv", 1, right, source=left)
+call("Sendrecv", here, right, recvbuf=there, source=left)
+call("Sendrecv_replace", here, right, source=left)
+for probe, receive, data in (("mprobe", "recv", ()), ("Mprobe", "Recv", (there,))):
+    request = world.Isend(here, right) if data else world.isend(1, right)
+    call(receive, *data, on=call(probe, left))
+    call("Wait", on=request)
+call("barrier")
+call("allreduce", 1)
+call("Gather", here, all_here)
+call("alltoall", range(world.size))
+call("Dup").Free()
+call("Split", world.rank % 2, world.rank).Free()
+print(json.dumps(done), flush=True)
+"""
+
+
+@pytest.mark.parametrize("sites", [1, 2])
+def test_the_calls_of_a_report_are_those_that_the_program_made(
+    start: Start, describe: Describe, tmp_path: Path, sites: int
+) -> None:
+    report = tmp_path / "run.html"
+    code, out, err = answer(start, "--report", report, describe(CALLS, sites=sites, ranks=2))
+    assert code == 0, err
+    made: Counter[str] = Counter()
+    for line in out.splitlines():
+        made.update(json.loads(line))
+    rows = document(report)["calls"]["rows"]
+    assert {one["call"]: one["calls"] for one in rows} == made
 
 
 def test_a_run_is_not_begun_whose_report_has_no_place(start: Start, describe: Describe) -> None:

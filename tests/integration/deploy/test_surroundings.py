@@ -193,6 +193,16 @@ def test_what_the_ignore_file_names_and_what_is_built_in_stays_here(
     assert "pipe is a pipe, a socket or a device" in answer.stderr
 
 
+def test_a_traceback_has_the_file_of_which_a_rank_ran_a_copy(
+    deploy: Deploy, folder: Path, tmp_path: Path
+) -> None:
+    (folder / "fails.py").write_text("import nowhere\n")
+    made = tmp_path / "made"
+    answer = deploy('<application script="fails.py"/>', grid(cluster("a", folder=str(made))))
+    assert f'File "{folder}/fails.py", line 1' in answer.stderr
+    assert str(made) not in answer.stderr
+
+
 def test_more_than_the_limit_is_refused_with_the_largest_and_the_cure(
     deploy: Deploy, folder: Path, tmp_path: Path
 ) -> None:

@@ -139,6 +139,9 @@ def test_slices_and_arrows_are_as_many_as_the_program_counted(
     )
     ours = {(f"rank {rank}", name): n for rank, _, done in counted for name, n in done.items()}
     assert {(row, name): n for row, name, n in rows if row != "front-end"} == ours
+    order = "select name from thread where name is not null order by upid, is_main_thread desc, tid"
+    shown = [["front-end"], ["rank 0"], ["rank 1"], ["front-end"], ["rank 2"], ["rank 3"]]
+    assert ask(order) == shown
     fronts = Counter({name: n for row, name, n in rows if row == "front-end"})
     assert fronts["starting"] >= 2
 
@@ -246,7 +249,7 @@ def test_clocks_of_other_hosts_are_aligned_within_the_error_that_is_told(
     ends: dict[int, dict[str, tuple[float, float]]] = {}
     for one in told["traceEvents"]:
         if one["ph"] == "X" and one["name"] in ("Send", "Recv"):
-            place = "far" if one["tid"] == 3 else "near"
+            place = "far" if one["pid"] == 2 else "near"
             spans = ends.setdefault(one["args"]["tag"], {})
             spans[f"{place} {one['name']}"] = one["ts"], one["ts"] + one["dur"]
     assert len(ends) == 300

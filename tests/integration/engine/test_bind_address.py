@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runtime.host_addresses import host_addresses
-from runtime.membership.bind_address import EVERYWHERE, NOWHERE, ON_MACHINE, open_listeners
+from runtime.membership.bind_address import EVERYWHERE, open_listeners
 from tests.commands import gcm_deploy
 from tools.on_grids import descriptor
 
@@ -48,9 +48,10 @@ post.close()
 """
 
 
-@pytest.mark.parametrize(("reach", "count"), [(NOWHERE, 0), (ON_MACHINE, 1), (EVERYWHERE, 2)])
-def test_a_rank_listens_where_others_can_come_from(tmp_path: Path, reach: str, count: int) -> None:
-    listeners, (machine, addresses) = open_listeners(str(tmp_path), "rank3", reach)
+@pytest.mark.parametrize("transports", [(), ("unix",), ("unix", EVERYWHERE)])
+def test_a_rank_listens_at_all_its_transports(tmp_path: Path, transports: tuple[str, ...]) -> None:
+    count = len(transports)
+    listeners, (machine, addresses) = open_listeners(str(tmp_path), "rank3", transports)
     try:
         assert len(listeners) == count <= len(addresses)
         assert bool(machine) == (count > 0)
@@ -70,7 +71,7 @@ def test_a_rank_listens_where_others_can_come_from(tmp_path: Path, reach: str, c
 
 def test_a_rank_can_come_again_where_one_was_before(tmp_path: Path) -> None:
     for _ in range(2):
-        listeners, (_, addresses) = open_listeners(str(tmp_path), "rank0", ON_MACHINE)
+        listeners, (_, addresses) = open_listeners(str(tmp_path), "rank0", ["unix"])
         assert addresses == (f"unix:{tmp_path}/rank0",)
         listeners[0].close()
 
@@ -78,7 +79,7 @@ def test_a_rank_can_come_again_where_one_was_before(tmp_path: Path) -> None:
 def test_a_room_with_a_long_name_still_lets_ranks_of_this_machine_in(tmp_path: Path) -> None:
     run_directory = tmp_path / ("x" * 100)
     run_directory.mkdir()
-    listeners, (machine, addresses) = open_listeners(str(run_directory), "rank0", ON_MACHINE)
+    listeners, (machine, addresses) = open_listeners(str(run_directory), "rank0", ["unix"])
     assert machine
     assert addresses == (f"127.0.0.1:{listeners[0].getsockname()[1]}",)
     listeners[0].close()

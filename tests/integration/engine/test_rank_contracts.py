@@ -16,7 +16,6 @@ import pytest
 from gcm.invocation import Invocation
 from runtime.machine.calls import DispatchTable, stub
 from runtime.machine.contracts import Facts, Health, Membership, Routes
-from runtime.membership.bind_address import NOWHERE
 from runtime.membership.rank_link import RankLink
 from runtime.membership.run_directory import Bootstrap, write_key
 from runtime.processes.front_end.gate import Gate
@@ -64,7 +63,7 @@ class FrontEnd:
             incarnation=2,
             relay=relay,
         )
-        write_key(run_directory, RANKS, Bootstrap(self.gate.address, NOWHERE, 2, KEYS))
+        write_key(run_directory, RANKS, Bootstrap(self.gate.address, (), 2, KEYS))
 
     def calls(
         self, interface: str, operation: str, *args: Any, path: str = "/grid", client: str = ""

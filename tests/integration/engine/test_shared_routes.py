@@ -14,7 +14,6 @@ import pytest
 from runtime.lifecycle.outcome import Connections, Ways
 from runtime.machine.calls import DispatchTable, stub
 from runtime.machine.contracts import References, Routes
-from runtime.membership.bind_address import NOWHERE
 from runtime.membership.rank_link import RankLink
 from runtime.membership.run_directory import Bootstrap, write_key
 from runtime.processes.front_end.gate import Gate
@@ -51,7 +50,7 @@ class FrontEnd:
             incarnation=1,
         )
         self.routes.gate = self.gate
-        write_key(run_directory, RANKS, Bootstrap(self.gate.address, NOWHERE, 1, KEYS))
+        write_key(run_directory, RANKS, Bootstrap(self.gate.address, (), 1, KEYS))
 
     def rank_here(self, rank: str, channel: Channel) -> None:
         """Know it anyway."""

@@ -53,18 +53,19 @@ def test_commands_have_what_modules_and_the_line_of_shell_have_set(
 
 
 @pytest.mark.parametrize(
-    ("modules", "before", "why"),
+    ("modules", "before", "told"),
     [
-        ("gromacs/1", "true", "gromacs/1 is unknown"),
-        ("openmpi/5", "cd /not/there", "/not/there"),
+        ("gromacs/1", "true", ("'module load gromacs/1' fails", "modules", "gromacs/1 is unknown")),
+        ("openmpi/5", "cd /not/there", ("the line of shell fails", "before", "/not/there")),
     ],
     ids=["module", "line"],
 )
 def test_a_preparation_that_fails_is_told_with_its_own_words(
-    local: LocalLauncher, sshd: Server, modules: str, before: str, why: str
+    local: LocalLauncher, sshd: Server, modules: str, before: str, told: tuple[str, str, str]
 ) -> None:
     launcher = prepared(local, sshd, modules, before)
     with launcher, pytest.raises(NotPrepared) as failed:
         launcher.ready(30)
-    assert why in failed.value.cause
-    assert "correct `modules` or `before`" in str(failed.value)
+    what, name, why = told
+    assert (failed.value.what, why in failed.value.cause) == (f"{what} there", True)
+    assert f"correct {name}=... of its <front-end>" in str(failed.value)

@@ -250,6 +250,10 @@ def test_a_dry_run_shows_who_would_be_asked_and_reserves_nothing(user: User) -> 
     code, output, errors = user.run("-n", "4", "--dry-run", "program.py")
     assert (code, errors) == (0, "")
     assert set(re.findall(r"\bh[123]\b", output)) == {"h1", "h2", "h3"}
+    code, _, errors = user.run("-n", "9", "--dry-run", "program.py")
+    assert (code, errors.strip()) == (
+        203, "gcm-deploy: a run would end with exit code 203: 3 places are missing",
+    )  # fmt: skip
     user.nothing_is_reserved()
 
 

@@ -67,6 +67,23 @@ def test_a_fault_on_the_same_lines_is_told_once() -> None:
     assert kinds((0, report(*loop)), (1, report(*other)), (2, report(*other))) == ["collective"]
 
 
+def test_a_call_that_does_not_fit_at_several_ranks_is_told_once() -> None:
+    """Whoever comes first, and on whatever lines they are."""
+    roots = [(rank, report(bcast(root=rank, line=rank))) for rank in range(3)]
+    assert kinds(*roots) == kinds(*reversed(roots)) == ["collective"]
+
+
+def test_a_loop_whose_roots_differ_in_each_turn_is_told_once() -> None:
+    loops = [(rank, report(*(bcast(root=(rank + turn) % 3) for turn in range(3))))
+             for rank in range(3)]  # fmt: skip
+    assert kinds(*loops) == ["collective"]
+
+
+def test_what_a_rank_finds_itself_is_told_once_of_several_ranks() -> None:
+    own = report_from({"faults": [["freed", "a window is never freed", "Create (a.py:1)"]]})
+    assert kinds((0, own), (1, own)) == ["freed"]
+
+
 def test_nothing_is_told_of_what_follows_another_operation() -> None:
     assert kinds((0, report(barrier(), bcast())), (1, report(bcast(), barrier()))) == ["collective"]
 

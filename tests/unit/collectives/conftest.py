@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict, deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -313,9 +313,15 @@ class SimulatedTurns:
 class SimulatedPort:
     """One member's port to the machine."""
 
+    call = 7
+
     def __init__(self, machine: Machine, rank: int, combine: Combine | None) -> None:
         self.machine, self.rank, self._combine = machine, rank, combine
         self._turns: list[SimulatedTurns] = []
+
+    def compare(self, calls: Mapping[int, int]) -> None:
+        assert {*calls.values()} == {self.call}
+        assert {*calls} <= {*self.machine.members(self.machine.places[self.rank])}
 
     def look(self) -> None:
         for turns in self._turns:

@@ -19,6 +19,7 @@ from runtime.lifecycle.events import (
     Stop,
 )
 from runtime.lifecycle.run_life import RunPhase
+from runtime.lifecycle.run_parts import RunParts
 from runtime.lifecycle.run_plan import RunPlan
 from runtime.lifecycle.state import RunState
 from runtime.machine.deaths import Observation, RankDeath, Witness
@@ -35,7 +36,7 @@ RUN_PLAN = RunPlan(
     ranks={"0:0": ("0:0:0",)},
     paths={"front-end:0:0": "/c", "ranks:0:0": "/c", "start": "/grid", "fetch:0:0": "/c"},
     rank_paths={"0:0:0": "/c/wrapper0"},
-    closing=("fetch:0:0",),
+    closing={"fetch:0:0": "0:0"},
 )
 UP = (Begin(), StepUp("front-end:0:0"), StepUp("ranks:0:0"))
 
@@ -53,22 +54,26 @@ def run(state: RunState, *events: Event) -> list[Effect]:
 
 
 def test_a_steered_run_goes_on_when_its_codes_have_ended() -> None:
-    state = RunState(RUN_PLAN, steered=True)
+    state = RunState(RunParts(RUN_PLAN, steered=True))
     assert Show("/c/wrapper0", "running") in run(state, *UP)
     ended = run(state, death(3), JobEnded("0:0", 3, "it failed"))
     assert ended == [Show("/c", "failed", "exit code 3")]
-    assert (state.state, state.deadline, state.errors) == (RunPhase.RUNNING, None, [])
-    assert {rank: one.code for rank, one in state.deaths.items()} == {"0:0:0": 3}
+    assert (state.run.life.phase, state.run.clock.deadline, state.run.errors) == (
+        RunPhase.RUNNING,
+        None,
+        [],
+    )
+    assert {rank: one.code for rank, one in state.run.deaths.items()} == {"0:0:0": 3}
 
 
 def test_an_idle_run_begins_without_ranks() -> None:
-    state = RunState(RUN_PLAN, steered=True, idle=True)
+    state = RunState(RunParts(RUN_PLAN, steered=True, idle=True))
     assert run(state, *UP) == [Show("/c", "up", "ranks"), Go()]
     assert run(state, Halt()) == [Stop()]
 
 
 def test_files_come_home_before_a_steered_run_ends() -> None:
-    state = RunState(RUN_PLAN, steered=True)
+    state = RunState(RunParts(RUN_PLAN, steered=True))
     run(state, *UP, JobEnded("0:0", 0))
     assert run(state, Halt()) == [Stop()]
     assert run(state, PlaceClosed("0:0"))[-1] == Start("fetch:0:0")
@@ -76,32 +81,32 @@ def test_files_come_home_before_a_steered_run_ends() -> None:
 
 
 def test_a_steered_run_that_is_halted_stops_what_still_runs() -> None:
-    state = RunState(RUN_PLAN, steered=True)
+    state = RunState(RunParts(RUN_PLAN, steered=True))
     run(state, *UP)
     assert run(state, Halt()) == [Stop()]
     assert run(state, Halt()) == []
 
 
 def test_a_code_that_is_started_again_has_to_end_again() -> None:
-    state = RunState(RUN_PLAN, steered=True)
+    state = RunState(RunParts(RUN_PLAN, steered=True))
     run(state, *UP, death(1), JobEnded("0:0", 1))
     assert run(state, RankReady("0:0:0")) == [Show("/c/wrapper0", "running")]
-    assert {rank: one.code for rank, one in state.deaths.items()} == {}
+    assert {rank: one.code for rank, one in state.run.deaths.items()} == {}
     assert run(state, StepUp("ranks:0:0")) == []
     assert run(state, Halt()) == [Stop()]
 
 
 def test_a_code_that_cannot_be_started_again_does_not_end_the_run() -> None:
-    state = RunState(RUN_PLAN, steered=True)
+    state = RunState(RunParts(RUN_PLAN, steered=True))
     run(state, *UP, JobEnded("0:0", 0))
     failed = run(state, StepFailed("ranks:0:0", "there is no mpiexec"))
     assert failed == [Show("/c", "failed", "ranks")]
-    assert state.state is RunPhase.RUNNING
+    assert state.run.life.phase is RunPhase.RUNNING
 
 
 @pytest.mark.parametrize("code", [0, 4])
 def test_a_run_that_is_not_steered_ends_with_its_codes(code: int) -> None:
-    state = RunState(RUN_PLAN)
+    state = RunState(RunParts(RUN_PLAN))
     run(state, *UP, death(code))
     assert run(state, JobEnded("0:0", code))[-1] == Stop()
     assert run(state, PlaceClosed("0:0"))[-1] == Start("fetch:0:0")

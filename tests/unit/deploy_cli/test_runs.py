@@ -42,6 +42,8 @@ def test_options_have_the_names_of_the_command_line() -> None:
         ("a.py", 2, {"failure": "return"},
          "a run has no option 'failure'; did you mean 'failures'?"),
         ("a.py", 2, {"dry_run": True}, "a run has no option 'dry_run'"),
+        ("a.py", "", {"emulate": "2x2"},
+         "a run has no option 'emulate'. Say where it runs with the argument machine, as '2x2'"),
         ("a.xml", 2, {}, "'a.xml' describes its machine itself. "
          "Leave machine= out, or name a program in place of the descriptor"),
         ("a.py", "b.xml", {}, "machine='b.xml' is a descriptor, which names its program itself. "

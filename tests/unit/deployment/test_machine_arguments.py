@@ -67,6 +67,7 @@ def test_hosts_have_users_ranges_addresses_and_ranks(text: str, hosts: list[Host
         ("a:", "'' behind the ':' of 'a:' is not a number of ranks"),
         ("a:four", "'four' behind the ':' of 'a:four' is not a number of ranks"),
         ("a:-1", "'-1' behind"),
+        ("a:2201", "behind the ':' stands a number of ranks; a port stands in ~/.ssh/config"),
         ("fe80::1:4", "an IPv6 address stands in brackets: [fe80::1]:4"),
         ("@a", "'@a' has no user before its '@'"),
         ("ana@", "'ana@' names no host: the list is empty"),

@@ -14,6 +14,7 @@ from runtime.lifecycle.cluster_life import ClusterLife, JobEvent, JobStage, Plac
 from runtime.lifecycle.events import JobEnded
 from runtime.lifecycle.rank_life import ENDS, RankEvent, RankLife, RankStage
 from runtime.lifecycle.run_life import RunEvent, RunLife, RunStage
+from runtime.lifecycle.run_parts import RunParts
 from runtime.lifecycle.state import RunState
 from runtime.machine.deaths import Observation, RankDeath, Witness
 from runtime.rank_name import RankName
@@ -76,7 +77,7 @@ def test_a_death_that_supersedes_another_one_takes_its_place(
 
 
 def test_each_change_of_a_run_is_logged_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:
-    machine = RunState(run_plan("0:0", "1:0"), TIMEOUTS)
+    machine = RunState(RunParts(run_plan("0:0", "1:0"), TIMEOUTS))
     play(machine, UP)
     caplog.set_level(logging.INFO)
     machine.handle(death("0:0:1", 7), 50)
@@ -102,10 +103,10 @@ def test_the_job_of_a_cluster_that_goes_on_is_kept_for_ranks_in_place_of_lost_on
 
 
 def test_a_rank_that_something_else_has_ended_is_shown_as_stopped() -> None:
-    machine = RunState(run_plan("0:0"), TIMEOUTS)
+    machine = RunState(RunParts(run_plan("0:0"), TIMEOUTS))
     for event in ("Begin", "StepUp front-end:0:0", "StepUp ranks:0:0", "StepUp handshake:grid"):
         machine.handle(read(f"> {event}")[1], 0)
-    assert machine.life_of("0:0:1") == "started"
+    assert machine.run.life_of("0:0:1") == "started"
     observed = Observation(Witness.PARENT, 143, 15)
     machine.handle(RankDeath(RankName(0, 0, 1), observed, after="0:0:0"), 1)
-    assert (machine.life_of("0:0:1"), machine.deaths) == ("stopped", {})
+    assert (machine.run.life_of("0:0:1"), machine.run.deaths) == ("stopped", {})

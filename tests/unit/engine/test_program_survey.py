@@ -11,6 +11,9 @@ from gcm.documents import Diagnostics
 from runtime.deployment import Deployment, DescriptorContext, read_descriptor
 from runtime.launchers.errors import StagingFailed
 from runtime.results.program_survey import survey
+from runtime.views.fact_lines import heading
+from runtime.views.page import page_of
+from runtime.views.trace import Trace
 
 TEXT = (
     '<deployment><application script="a.py"/><grid><site><cluster>'
@@ -181,3 +184,18 @@ def test_secrets_are_not_copied_and_told(tmp_path: Path, name: str, content: str
     assert (name in dict(found.files)) is not bool(why)
     assert all(one.endswith(why) for one in found.skipped)
     assert len(found.skipped) == (2 if why else 0)
+
+
+def test_what_runs_have_written_about_themselves_is_no_input_of_the_next_one(
+    tmp_path: Path,
+) -> None:
+    deployment = described(tmp_path)
+    (tmp_path / "run.facts").write_bytes(heading())
+    (tmp_path / "trace.json").write_bytes(b"".join(Trace().lines()))
+    (tmp_path / "run.html").write_text(page_of({"title": "a run"}))
+    (tmp_path / "trace.otf2").mkdir()
+    (tmp_path / "mine.html").write_text("<!DOCTYPE html><title>mine</title>")
+    (tmp_path / "mine.json").write_text('{"displayTimeUnit": "ms"}')
+    found = survey(deployment.applications[0], deployment)
+    assert [path for path, _ in found.files] == ["a.py", "mine.html", "mine.json"]
+    assert found.ignored == ("run.facts", "run.html", "trace.json", "trace.otf2/")

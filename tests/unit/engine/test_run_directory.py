@@ -24,13 +24,14 @@ RANKS = [f"0:0:{number}" for number in range(3)]
 
 
 def bootstrap(keys: Keyring = KEYS) -> Bootstrap:
-    return Bootstrap("unix:/there", "nowhere", 4, keys, b"certificate", patience=2.5)
+    return Bootstrap("unix:/there", ("unix", "0.0.0.0:0"), 4, keys, b"certificate", patience=2.5)
 
 
 def test_what_is_left_for_ranks_is_read_by_their_user_alone(tmp_path: Path) -> None:
     write_key(str(tmp_path), RANKS, bootstrap())
     told = read_key(str(tmp_path), "0:0:1")
-    assert (told.address, told.reach, told.incarnation) == ("unix:/there", "nowhere", 4)
+    assert (told.address, told.incarnation) == ("unix:/there", 4)
+    assert told.transports == ("unix", "0.0.0.0:0")
     assert (told.certificate, told.patience) == (b"certificate", 2.5)
     for name in (KEY, TICKETS):
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
@@ -53,7 +54,7 @@ def test_each_rank_gets_tickets_in_its_own_name_and_for_whom_it_has_to_do_with(
 
 def test_a_rank_that_is_started_again_reads_what_is_left_for_it_alone(tmp_path: Path) -> None:
     write_key(str(tmp_path), RANKS, bootstrap())
-    write_key(str(tmp_path), RANKS[2:], Bootstrap("unix:/late", "nowhere", 5, KEYS), alone=RANKS[2])
+    write_key(str(tmp_path), RANKS[2:], Bootstrap("unix:/late", (), 5, KEYS), alone=RANKS[2])
     told = read_key(str(tmp_path), RANKS[2], is_alone=True)
     assert (told.address, told.incarnation) == ("unix:/late", 5)
     assert told.keys.tickets["front-end 0:0"] == KEYS.ticket("0:0:2#5", "front-end 0:0")

@@ -6,9 +6,10 @@ how its runs begin: `BEGINNINGS`.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -40,9 +41,10 @@ from runtime.lifecycle.events import (
 from runtime.lifecycle.failure_report import messages
 from runtime.lifecycle.failures import Failures
 from runtime.lifecycle.run_life import RunPhase
+from runtime.lifecycle.run_parts import RunParts
 from runtime.lifecycle.run_plan import RunPlan
-from runtime.lifecycle.state import TRANSITIONS, IllegalEvent, RunState, RunTimeouts
-from runtime.lifecycle.walltimes import Walltime
+from runtime.lifecycle.state import TRANSITIONS, IllegalEvent, RunState
+from runtime.lifecycle.walltimes import RunTimeouts
 from runtime.machine.deaths import Observation, RankDeath, Witness
 from runtime.rank_name import RankName
 from runtime.topology import NamedCluster, RankNames
@@ -51,7 +53,9 @@ from tests.scripts import Script, same, scripts
 TIMEOUTS = RunTimeouts(start=100, settle=5, grace=6)
 
 
-def run_plan(*clusters: str, closing: tuple[str, ...] = (), has_assembly: bool = False) -> RunPlan:
+def run_plan(
+    *clusters: str, closing: Mapping[str, str] = {}, has_assembly: bool = False
+) -> RunPlan:
     """Clusters of two ranks each: front-ends, then ranks, then one handshake, then the start."""
     steps: dict[str, frozenset[str]] = {f"front-end:{one}": frozenset() for one in clusters}
     steps |= {f"ranks:{one}": frozenset({f"front-end:{one}"}) for one in clusters}
@@ -78,7 +82,7 @@ def read(line: str) -> tuple[float | None, Event]:
         now, words = float(words[1]), words[2:]
     if words[0] == "PlaceGranted" and words[2:]:
         left, reserve, signal, before = words[2:]
-        walltime = Walltime(float(left), float(reserve), signal, float(before))
+        walltime = events.Walltime(float(left), float(reserve), signal, float(before))
         return now, events.PlaceGranted(words[1], walltime)
     if words[0] == "RankEnded":
         plain = [word for word in words[1:] if "=" not in word]
@@ -140,9 +144,10 @@ def write(effect: Effect) -> str:
 
 def summary(machine: RunState) -> list[str]:
     """Return the state of a run, its deadline, and all messages about it."""
+    run = machine.run
     until = "" if machine.due is None else f" until {machine.due:g}"
-    found = [*messages(machine.failures, (), {}, machine.plan.names), *machine.errors]
-    return [f"{machine.state}{until}", *"\n".join(found).splitlines()]
+    found = [*messages(run.failures, (), {}, run.plan.names), *run.errors]
+    return [f"{run.life.phase}{until}", *"\n".join(found).splitlines()]
 
 
 def play(machine: RunState, text: str) -> list[str]:
@@ -172,7 +177,7 @@ UP = """
 
 
 def up(plan: RunPlan, *, steered: bool = False, **limits: float) -> RunState:
-    machine = RunState(plan, dataclasses.replace(TIMEOUTS, **limits), steered=steered)
+    machine = RunState(RunParts(plan, dataclasses.replace(TIMEOUTS, **limits), steered))
     play(machine, UP)
     return machine
 
@@ -180,7 +185,7 @@ def up(plan: RunPlan, *, steered: bool = False, **limits: float) -> RunState:
 NAMES = RankNames({"0:0": NamedCluster("a/b", 0), "1:0": NamedCluster("c/d", 2)})
 TWO = dataclasses.replace(run_plan("0:0", "1:0"), names=NAMES)
 FETCHING = dataclasses.replace(
-    run_plan("0:0", "1:0", closing=("fetch:0:0", "fetch:1:0")), names=NAMES
+    run_plan("0:0", "1:0", closing={"fetch:0:0": "0:0", "fetch:1:0": "1:0"}), names=NAMES
 )
 ASSEMBLED = dataclasses.replace(TWO, has_assembly=True)
 SURVIVING = dataclasses.replace(TWO, survivors=frozenset({"0:0", "1:0"}))
@@ -190,15 +195,15 @@ REPLICATED = dataclasses.replace(
     replicas={"0:0:0": 0, "0:0:1": 1, "1:0:0": 0, "1:0:1": 1},
 )
 BEGINNINGS: dict[str, Callable[[], RunState]] = {
-    "one": lambda: RunState(run_plan("0:0"), TIMEOUTS),
-    "two": lambda: RunState(TWO, TIMEOUTS),
+    "one": lambda: RunState(RunParts(run_plan("0:0"), TIMEOUTS)),
+    "two": lambda: RunState(RunParts(TWO, TIMEOUTS)),
     "started": lambda: up(TWO),
     "limited": lambda: up(TWO, run=50, explain=4),
     "fetching": lambda: up(FETCHING),
     "assembly": lambda: up(ASSEMBLED),
     "steered": lambda: up(TWO, steered=True),
     "surviving": lambda: up(SURVIVING),
-    "late": lambda: RunState(SURVIVING, TIMEOUTS),
+    "late": lambda: RunState(RunParts(SURVIVING, TIMEOUTS)),
     "replicated": lambda: up(REPLICATED),
 }
 
@@ -216,14 +221,14 @@ def started() -> RunState:
 
 def test_a_run_keeps_the_exit_codes_of_its_ranks(started: RunState) -> None:
     play(started, "> RankEnded 0:0:0 0\n> RankEnded 0:0:1 7")
-    assert {rank: one.code for rank, one in started.deaths.items()} == {"0:0:0": 0, "0:0:1": 7}
+    assert {rank: one.code for rank, one in started.run.deaths.items()} == {"0:0:0": 0, "0:0:1": 7}
 
 
 def test_an_event_that_cannot_happen_is_refused_and_changes_nothing(started: RunState) -> None:
-    before = dataclasses.asdict(started)
+    before = copy.deepcopy(started.run)
     with pytest.raises(IllegalEvent, match="Begin cannot happen while running"):
         started.handle(Begin(), 99.0)
-    assert dataclasses.asdict(started) == before
+    assert started.run == before
 
 
 def test_nothing_can_happen_once_a_run_is_over() -> None:
@@ -231,7 +236,8 @@ def test_nothing_can_happen_once_a_run_is_over() -> None:
 
 
 def test_a_steered_run_does_not_wait_for_its_assembly() -> None:
-    machine = RunState(run_plan("0:0", has_assembly=True), TIMEOUTS, steered=True, idle=True)
+    plan = run_plan("0:0", has_assembly=True)
+    machine = RunState(RunParts(plan, TIMEOUTS, steered=True, idle=True))
     machine.handle(Begin(), 0.0)
     for step in ("front-end:0:0", "ranks:0:0", "handshake:grid"):
         machine.handle(events.StepUp(step), 0.0)

@@ -225,15 +225,16 @@ def test_a_member_that_lost_its_memory_goes_on_above_what_is_known() -> None:
 def test_a_credential_that_two_use_is_told_with_the_address_of_the_other() -> None:
     table, owns = MemberTable("1", EXPIRE), (OwnRow(peer(1, 1)), OwnRow(peer(1, 2)))
     told = []
-    for _ in range(6):
+    for _ in range(3):
         for own in owns:
             if not table.take(own.beat(), 0, 0.0):
                 known = table.known("peer:h1")
                 assert known is not None
                 told.append(own.take(known))
                 table.take(own.beat(), 0, 0.0)
-    assert "somebody else uses the credential of peer:h1 too, at 10.0.0.1:1" in told
-    assert "somebody else uses the credential of peer:h1 too, at 10.0.0.1:2" in told
+    for number in (1, 2):
+        text = f"somebody else uses the credential of peer:h1 too, at 10.0.0.1:{number}"
+        assert any(one.startswith(f"{text}: invite each machine by a name") for one in told)
 
 
 # --- the list of a peer -------------------------------------------------------------------------

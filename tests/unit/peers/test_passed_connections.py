@@ -12,7 +12,8 @@ import pytest
 
 from runtime.membership.bind_address import open_listeners
 from runtime.peers.connections.passing import OpenPassage, PassedConnections
-from runtime.transport.passage import Passage, accepted, announce, announcement
+from runtime.transport.passage import Passage, accepted, announcement
+from runtime.transport.transports import announce
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def test_a_rank_gets_the_connections_for_it_however_many_wait(
     opened = passed.open()
     way = f"127.0.0.1:{port.getsockname()[1]}/{opened.token}"
     listeners, (_, addresses) = open_listeners(
-        str(tmp_path), "rank3", str(Passage(opened.folder, way))
+        str(tmp_path), "rank3", ["unix", str(Passage(opened.folder, way))]
     )
     assert addresses[-1] == f"{way}/rank3"
     listener = socket.socket(fileno=listeners.pop().detach())

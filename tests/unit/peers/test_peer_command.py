@@ -52,6 +52,23 @@ def test_where_no_daemon_runs_the_exit_code_says_so(run: Run, command: str, tmp_
     assert command == "hosts" or told == f"no daemon runs in {tmp_path}/.gcm/peer\n"
 
 
+def test_who_means_the_other_daemon_of_this_machine_is_told_the_option(
+    run: Run, tmp_path: Path
+) -> None:
+    running = RunningFile(PeerFolder.of("", is_supernode=True))
+    try:
+        running.write(Address("127.0.0.1", 7700))
+        code, _, told = run("halt")
+    finally:
+        running.close()
+    here = f"{tmp_path}/.gcm"
+    assert (code, told) == (
+        3,
+        f"no daemon runs in {here}/peer; one does in {here}/supernode: say the same with"
+        " --supernode\n",
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -208,4 +225,5 @@ def test_a_peer_that_runs_keeps_its_credential(lab: Run, tmp_path: Path) -> None
     finally:
         running.close()
     assert (code, "it already runs" in told) == (1, True)
+    assert "another one on this machine needs a folder of its own: --folder" in told
     assert folder.credential.read_text() == kept

@@ -30,7 +30,7 @@ from runtime.transport.credentials import (
 )
 from runtime.transport.errors import AuthenticationFailed, ChannelClosed, Unreachable
 from runtime.transport.frames import HEAD, MARK
-from runtime.transport.lean import LeanChannel, dial, socket_for
+from runtime.transport.lean import LeanChannel, dial
 from runtime.transport.listening import Listener
 from runtime.transport.messages import CALL, NOTE, Target
 from runtime.transport.messages import RESULT as RESULT_FRAME
@@ -45,6 +45,7 @@ from runtime.transport.pyro_messages import (
 )
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
+from runtime.transport.transports import socket_for
 
 SECRET = os.urandom(32)
 LONG = 10.0

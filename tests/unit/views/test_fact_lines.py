@@ -32,6 +32,7 @@ from runtime.views.account import RunAccount
 from runtime.views.fact_lines import UnreadableFacts, heading, line_of, read_facts
 from runtime.views.facts import (
     AwaitedPart,
+    CallsChecked,
     CallsCounted,
     CallSeen,
     CallsTraced,
@@ -95,6 +96,7 @@ FACTS = [
     Fact(2.0, "0:0:1", CallsCounted("Recv", 3, 1.25)),
     Fact(2.0, "0:0:1", TRACED),
     Fact(2.0, "", FaultFound("type", ("0:0:0", "0:0:1"), ("Send (a.py:1)",), "a fault")),
+    Fact(2.0, "", CallsChecked(12)),
     Fact(2.0, "0:0:1", ConnectionsCounted({"tries": 2})),
     Fact(2.5, "0:0", RouteTraffic("launcher - s/cedar", 1, 2, 3)),
     Fact(2.5, "0:0", ForwardedTraffic("s/cedar", 1, 2, 3, 4)),

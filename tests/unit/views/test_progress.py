@@ -113,6 +113,7 @@ def test_rates_and_walltimes_are_shown_while_ranks_run_and_where_there_is_room(p
     tree.take(fact(FIRST, MessagesCounted("0:1", (), 1, 3, 1_000_000), 1.0))
     tree.take(fact(FIRST, MessagesCounted("0:1", (), 1, 9, 4_000_000), 3.0))
     tree.take(fact("0:1", MessagesCounted("0:0", (), 1, 1, 800), 2.0))
+    tree.take(fact("0:1", MessagesCounted("0:1", (), 1, 1, 800), 2.0))  # it stays there
     assert drawn(tree, width=100) == [
         "test  running  3 s  2 running  1.5 MB/s  0:59:57 of walltime left",
         "└─ 0 site0",

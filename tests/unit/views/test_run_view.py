@@ -144,6 +144,38 @@ def test_traffic_is_that_of_samples_with_a_rate_until_ranks_tell_at_the_end(
     ]  # fmt: skip
 
 
+def test_what_went_within_a_cluster_is_not_between_clusters(take: Callable[..., RunView]) -> None:
+    document: dict[str, Any] = take(
+        (5.0, "0:0:0", MessagesCounted("0:0:1", (), 1, 40, 0)),
+        (5.0, "0:0:0", MessagesCounted("1:0:1", (), 1, 2, 10)),
+        (6.0, MACHINE, RunEnded(0)),
+    ).document()
+    for told in (document["traffic"], document["pairs"]):
+        assert [(one["messages"], one["bytes"]) for one in told] == [(2, 10)]
+
+
+def test_at_the_end_only_what_could_never_go_on_stays_of_waits_and_the_lost_are_named(
+    take: Callable[..., RunView],
+) -> None:
+    view = take(
+        (0.5, "0:0:0", StateChanged("running")),
+        (3.0, MACHINE, WaitExplained("slow", "for long:", ("0:0:0",), "waits")),
+        (4.0, "0:0:0", CallsCounted("Dup", 1, 1.0)),
+        (5.0, "0:0:1", StateChanged("failed")),
+        (5.0, "0:0:0", StateChanged("done")),
+        (6.0, "0:0", StateChanged("ended")),
+    )
+    document: dict[str, Any] = view.document()
+    assert [one["text"] for one in document["findings"]] == ["waits"]
+    assert document["core_hours"] == 0
+    view.take(Fact(6.0, MACHINE, RunEnded(0)))
+    document = dict[str, Any](view.document())
+    assert document["findings"] == []
+    assert document["calls"]["untold"] == 3
+    assert document["sites"][0]["name"] == "n"
+    assert document["sites"][0]["clusters"][0]["words"] == "ended, 1 failed"
+
+
 def test_deaths_and_restarts_are_events_and_ranks_that_were_told_to_end_are_not(
     take: Callable[..., RunView],
 ) -> None:
