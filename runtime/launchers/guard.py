@@ -396,8 +396,8 @@ class Guard:
             self.drop(descriptor)
         asked: set[int] = set()
         shared = {path for child in self.children.values() for path in child.shared}
-        number, deadline = family.TERM, time.monotonic() + GRACE
-        while (left := self.everything()) or _has_children():
+        number, deadline, pause = family.TERM, time.monotonic() + GRACE, 0.001
+        while (left := self.everything()) or family.has_children():
             now = time.monotonic()
             if number == family.TERM and now > deadline:
                 number, asked = family.KILL, set()
@@ -405,7 +405,8 @@ class Guard:
                 break  # nothing more can be done about what survives SIGKILL
             shared |= end_with(left - asked, number)
             asked |= left
-            time.sleep(0.01)
+            time.sleep(pause)
+            pause = min(2 * pause, 0.01)
         segments.remove_segments(shared)
         for room in self.rooms:
             if room not in self.sealed or not contents.keeps_results(room, *self.sealed[room]):
@@ -416,15 +417,6 @@ class Guard:
         for pid, _ in collect_children():
             self.children = {n: child for n, child in self.children.items() if child.pid != pid}
         return family.everything({child.pid for child in self.children.values()})
-
-
-def _has_children() -> bool:
-    """Tell whether there were children just now."""
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return False
-    return True
 
 
 def collect_children() -> Iterator[tuple[int, int]]:

@@ -26,7 +26,7 @@ class PlaceStage(StrEnum):
     CLOSED = "closed"
     """It has ended, as asked."""
     LOST = "lost"
-    """It has gone without being asked, and with it what its ranks have made."""
+    """It has gone without being asked, and with it what its ranks have made; another may come."""
 
 
 class PlaceEvent(StrEnum):
@@ -81,7 +81,7 @@ class ResultsEvent(StrEnum):
 
 _P, _J, _R = PlaceStage, JobStage, ResultsStage
 PLACE: dict[tuple[PlaceStage, PlaceEvent], PlaceStage] = {
-    (_P.ABSENT, PlaceEvent.OPENED): _P.OPEN,
+    **{(one, PlaceEvent.OPENED): _P.OPEN for one in (_P.ABSENT, _P.LOST)},
     **{(one, PlaceEvent.QUEUED): _P.QUEUED for one in (_P.OPEN, _P.QUEUED)},
     **{(one, PlaceEvent.GRANTED): _P.OPEN for one in (_P.OPEN, _P.QUEUED)},
     (_P.OPEN, PlaceEvent.CONDEMNED): _P.CONDEMNED,
@@ -120,11 +120,6 @@ class ClusterLife:
         return self.place in (PlaceStage.QUEUED, PlaceStage.OPEN, PlaceStage.CONDEMNED)
 
     @property
-    def is_condemned(self) -> bool:
-        """Whether its front-end lives and is to end."""
-        return self.place is PlaceStage.CONDEMNED
-
-    @property
     def has_output(self) -> bool:
         """Whether nothing of it is awaited but output."""
         return self.job in (JobStage.DRAINING, JobStage.UNREAD)
@@ -153,6 +148,8 @@ class ClusterLife:
         """Let something happen to its job."""
         self.job = change(JOB, self.job, event, f"{self.name}: job", why)
 
-    def advance_results(self, event: ResultsEvent, why: str = "") -> None:
-        """Let something happen to its results."""
-        self.results = change(RESULTS, self.results, event, f"{self.name}: results", why)
+    def advance_results(self, event: ResultsEvent, why: str = "") -> bool:
+        """Let something happen to its results; return whether that changes their stage."""
+        before = self.results
+        self.results = change(RESULTS, before, event, f"{self.name}: results", why)
+        return self.results is not before

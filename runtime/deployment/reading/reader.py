@@ -11,8 +11,13 @@ from runtime.deployment.context import DescriptorContext, Places, Reading
 from runtime.deployment.extent import Extent
 from runtime.deployment.model import Application, DeployedSite, Deployment, Encryption, Position
 from runtime.deployment.reading.applications import read_applications, read_virtual_nodes
-from runtime.deployment.reading.late_clusters import check_late_clusters
-from runtime.deployment.reading.machine import check_routes, read_detection, read_machine
+from runtime.deployment.reading.late_clusters import led_by_present
+from runtime.deployment.reading.machine import (
+    check_routes,
+    read_detection,
+    read_machine,
+    read_transports,
+)
 from runtime.deployment.reading.named_classes import check_named_classes, read_named_classes
 from runtime.deployment.reading.own_sites import with_own_sites
 from runtime.deployment.reading.processes import read_dependencies, read_processes
@@ -65,10 +70,7 @@ def read_descriptor(
         check_replicas(deployment, reading)
         check_spares(deployment, reading)
         check_routes(deployment, reading)
-        check_late_clusters(deployment, entry.location, reading)
-        if deployment.start is not None:  # who is not behind a queue is there from the start
-            queued = {one.identifier for one in deployment.queued()}
-            deployment = deployment.led_without(queued)
+        deployment = led_by_present(deployment, entry.location, reading)
     return deployment if len(diagnostics.errors) == errors_before else None
 
 
@@ -77,6 +79,7 @@ def _deployment(
 ) -> Deployment:
     grid = entry.only("grid")
     sites, leader = read_machine(entry, reading)
+    sites, transports = read_transports(entry, sites, reading)
     reading = replace(reading, places=Places(sites))
     applications = read_applications(entry, reading)
     assembly, peers = (
@@ -107,6 +110,7 @@ def _deployment(
         encryption=grid["encryption"] if grid is not None else Encryption.TLS,
         detection=read_detection(entry, sites, reading),
         named_classes=read_named_classes(entry, reading),
+        transports=transports,
         peers=peers,
     )
     check_programs(deployment, reading)

@@ -58,7 +58,7 @@ _log = logging.getLogger(__name__)
 
 GRACE = 2.0  # seconds between the polite and the final end of the ranks
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.1
+FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.1
 """Seconds between looks whether the launcher has taken all output."""
 
 REMIND = 5.0  # seconds after which the launcher is told again that output is left
@@ -198,11 +198,13 @@ class FrontEndProcess:
         """Listen for those to be forwarded, if there may be any; tell the launcher if it fails."""
         if not self._configuration.forwards:
             return True
+        from runtime.membership.bind_address import use_transports
         from runtime.processes.front_end.forwarding import (
             Forwarding,  # not where all can reach each other
         )
 
         try:
+            use_transports(self._configuration.transports, self._configuration.module_folder)
             self._forwarding = Forwarding(
                 self._configuration, self._reactor, self._host.serve, self._inward
             )
