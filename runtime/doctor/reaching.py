@@ -87,8 +87,9 @@ def _bring_key(hops: tuple[SshHop, ...], _: LaunchError) -> str:
     return by_hand(hops, "ssh-copy-id") + agent
 
 
-def _correct_host(hops: tuple[SshHop, ...], _: LaunchError) -> str:
-    host = shlex.quote(hops[-1].host)
+def _correct_host(hops: tuple[SshHop, ...], fault: LaunchError) -> str:
+    unknown = (one.host for one in hops if f"hostname {one.host}:" in fault.cause)
+    host = shlex.quote(next(unknown, hops[-1].host))
     return f"see whether the name is right: getent hosts {host}; then correct host= in its <ssh>"
 
 
