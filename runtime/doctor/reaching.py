@@ -46,12 +46,18 @@ def check_reached(record: Record) -> Iterator[Finding]:
     yield Finding(
         code,
         Severity.ERROR,
-        "; ".join(filter(None, [fault.what, fault.cause.strip().rpartition("\n")[2]])),
+        "; ".join(filter(None, [fault.what, _told(fault)])),
         host.where,
         why,
         _mend(host, fault),
         host.location,
     )
+
+
+def _told(fault: LaunchError) -> str:
+    """Return the line about a name without an address, or else the last one of what ssh said."""
+    lines = fault.cause.strip().split("\n")
+    return next((one for one in lines if "resolve hostname" in one), lines[-1])
 
 
 def _mend(host: ExaminedHost, fault: LaunchError) -> str:
