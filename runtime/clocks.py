@@ -16,6 +16,9 @@ _HAS_BOOTTIME = hasattr(time, "CLOCK_BOOTTIME")
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _NAMESPACE = "/proc/self/ns/time"
 
+MOST_ASKED = 16
+"""So many of the latest questions may be answered late, as hosts do that are busy."""
+
 
 def clock() -> float:
     """Return the seconds of a clock that nobody sets, and that goes on while this host sleeps."""
@@ -49,17 +52,19 @@ class Clocks:
 
     def __init__(self, own: str) -> None:
         self._own = own
-        self._asked: tuple[int, float] = 0, 0.0
+        self._asked: dict[int, float] = {}
         self._best: dict[str, tuple[float, float]] = {}
 
     def asked(self, number: int, now: float) -> None:
         """Take note of the time before a question with a number is asked of all."""
-        self._asked = number, now
+        self._asked[number] = now
+        if len(self._asked) > MOST_ASKED:
+            del self._asked[next(iter(self._asked))]
 
     def answered(self, who: str, clock: str, number: int, theirs: float, now: float) -> None:
         """Take an answer of somebody with the time on a clock, which may have no name."""
-        asked, when = self._asked
-        if asked != number:
+        when = self._asked.get(number)
+        if when is None:
             return
         error = (now - when) / 2
         read = clock or who

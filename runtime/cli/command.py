@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -53,6 +54,7 @@ def guarded(command: str, do: Callable[[], int]) -> int:
     leave_no_core_file()
     try:
         gc.disable()  # imports and a descriptor leave no garbage to collect
+        atexit.register(gc.freeze)  # to look through all that is loaded would delay the end
         return written(command, do, reader_left=READER_LEFT, failed=OUTPUT_FAILED)
     except UsageError as error:
         print(f"{command}: {shown_lines(str(error))}", file=sys.stderr)

@@ -8,8 +8,8 @@ the work, and segments are passed on as they come: one WAN latency and the time 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from gcm.records import dataclass
 from runtime.collectives.blocks import SEGMENT, Batches, Blocks, cut
 from runtime.collectives.layout import ClusterPart, Layout
 from runtime.collectives.port import CollectivePort, Pending, Steps

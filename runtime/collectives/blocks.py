@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from gcm.records import dataclass
 
 SEGMENT = 256 * 1024
 """Large messages are cut into segments of about this many bytes, so that links work in parallel."""

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from gcm.records import dataclass
 from runtime.collectives.blocks import SEGMENT, Batches, cut
 from runtime.collectives.choice import BINOMIAL, CHAIN, FLAT, SURVIVING, TREE
 from runtime.collectives.layout import Layout

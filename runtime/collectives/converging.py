@@ -10,8 +10,8 @@ every process that folds gets the same result, bit for bit, in every run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from gcm.records import dataclass
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import Pending, ReducingPort, Steps
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from gcm.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 from runtime.collectives.blocks import SEGMENT
 from runtime.collectives.choice import PLANS, SEGMENTED, Choice, PlanChoice, Sites

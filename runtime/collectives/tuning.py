@@ -7,10 +7,10 @@ better, and three quarters of its times are better than three quarters of the us
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from statistics import median, quantiles
 
+from gcm.records import dataclass
 from runtime.collectives.choice import CHAIN, EXCHANGE, SEGMENTED, SPREAD, TREE, Choice
 from runtime.collectives.rules import USUAL, PlanRule
 

@@ -390,11 +390,15 @@ class FailureDetection:
     is_asked_for: bool = False
 
 
+TRANSPORTS = UNIX, TCP, SSH = "unix", "tcp", "ssh"
+"""What carries messages between clusters where no descriptor says so; the first choice first."""
+
+
 @dataclass(frozen=True, slots=True)
 class NamedClass:
     """A controller or interceptor class, named in the grid (no `scope`), a site or a cluster.
 
-    `role` is that of a controller, or `interceptor`; only the latter has a `between`.
+    `role` is that of a controller, `transport` or `interceptor`; only the latter has a `between`.
     """
 
     name: str
@@ -453,6 +457,8 @@ class Deployment:
     detection: FailureDetection = field(default_factory=FailureDetection)
     umask: int = 0o022
     named_classes: tuple[NamedClass, ...] = ()
+    transports: tuple[str, ...] = TRANSPORTS
+    """What carries messages between clusters; those that are classes are `named_classes` too."""
     plans: str = ""
     """Rules that choose plans of collectives; see `runtime.collectives.rules`."""
     explain_waits: float = 30.0
@@ -594,4 +600,4 @@ class Deployment:
 
     def _can_have_tunnel(self, position: Position) -> bool:
         cluster = self.cluster(position)
-        return not cluster.peer and cluster.launcher is None
+        return SSH in self.transports and not cluster.peer and cluster.launcher is None

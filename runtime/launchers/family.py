@@ -6,6 +6,7 @@ Needs nothing but the standard library: it travels to hosts where this package i
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 TERM, KILL, STOP, CONTINUE, SUBREAPER = 15, 9, 19, 18, 36
@@ -132,12 +133,25 @@ def environment_of(pid: int) -> list[bytes]:
         return []
 
 
+def has_children() -> bool:
+    """Tell whether anything can be below this process: orphans are its children, too."""
+    if sys.platform != "linux":
+        return True  # nobody adopts them
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
 def kin(pid: int, mark: bytes) -> set[int]:
     """Return what descends from a process started in its own session, without the process itself.
 
     A member is found by its parents, by its session, or by `mark` in its environment once it left
     both; it has to be below the calling process, which adopts orphans.
     """
+    if not has_children():
+        return set()
     table = processes()
     if not table:
         return {-pid} if _group_lives(pid) else set()

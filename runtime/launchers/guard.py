@@ -397,7 +397,7 @@ class Guard:
         asked: set[int] = set()
         shared = {path for child in self.children.values() for path in child.shared}
         number, deadline = family.TERM, time.monotonic() + GRACE
-        while (left := self.everything()) or _has_children():
+        while (left := self.everything()) or family.has_children():
             now = time.monotonic()
             if number == family.TERM and now > deadline:
                 number, asked = family.KILL, set()
@@ -416,15 +416,6 @@ class Guard:
         for pid, _ in collect_children():
             self.children = {n: child for n, child in self.children.items() if child.pid != pid}
         return family.everything({child.pid for child in self.children.values()})
-
-
-def _has_children() -> bool:
-    """Tell whether there were children just now."""
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return False
-    return True
 
 
 def collect_children() -> Iterator[tuple[int, int]]:

@@ -120,11 +120,6 @@ class ClusterLife:
         return self.place in (PlaceStage.QUEUED, PlaceStage.OPEN, PlaceStage.CONDEMNED)
 
     @property
-    def is_condemned(self) -> bool:
-        """Whether its front-end lives and is to end."""
-        return self.place is PlaceStage.CONDEMNED
-
-    @property
     def has_output(self) -> bool:
         """Whether nothing of it is awaited but output."""
         return self.job in (JobStage.DRAINING, JobStage.UNREAD)
@@ -153,6 +148,8 @@ class ClusterLife:
         """Let something happen to its job."""
         self.job = change(JOB, self.job, event, f"{self.name}: job", why)
 
-    def advance_results(self, event: ResultsEvent, why: str = "") -> None:
-        """Let something happen to its results."""
-        self.results = change(RESULTS, self.results, event, f"{self.name}: results", why)
+    def advance_results(self, event: ResultsEvent, why: str = "") -> bool:
+        """Let something happen to its results; return whether that changes their stage."""
+        before = self.results
+        self.results = change(RESULTS, before, event, f"{self.name}: results", why)
+        return self.results is not before

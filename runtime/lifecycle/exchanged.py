@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from runtime.lifecycle.outcome import Connections, RouteTraffic, Ways
 from runtime.rank_name import RankName
 
 Row = tuple[str, tuple[str, ...] | None, int, int, int]
-"""The receiver or the cluster of receivers, the front-ends between if the sender knows them, the
-number of receivers, messages, bytes."""
+"""The receiver or the cluster of receivers, the front-ends between if the sender knows them, or a
+direct connection's transport of the user, the number of receivers, messages, bytes."""
 
 Figures = Mapping[str, int]
 """What `Connections` counts, of one rank."""
@@ -53,14 +53,19 @@ class Exchanged:
                 continue
             back = self._sent.get((second, first), (0, 0))
             if there[0] + back[0]:
-                how = " and ".join(_named(way, paths) for way in sorted(ways or [_DIRECT]))
+                how = " and ".join(
+                    route_words(way, paths.__getitem__) for way in sorted(ways or [_DIRECT])
+                )
                 route = f"ranks of {paths[first]} - {paths[second]}, {how}"
                 yield RouteTraffic(route, there[0] + back[0], there[1], back[1])
 
     def connections(self, paths: Mapping[str, str]) -> Connections:
         """Return how the ranks of clusters found each other."""
         ways = (
-            Ways((paths[first], paths[second]), {_named(way, paths): n for way, n in found.items()})
+            Ways(
+                (paths[first], paths[second]),
+                {route_words(way, paths.__getitem__): n for way, n in found.items()},
+            )
             for (first, second), found in sorted(self._ways.items())
             if found and first != second
         )
@@ -76,13 +81,22 @@ def cluster_of(name: str) -> str:
     return name.rpartition(":")[0] if name.count(":") > 1 else name
 
 
-def _named(way: tuple[str, ...], paths: Mapping[str, str]) -> str:
-    """Return how a route is called.
+def is_transport(between: tuple[str, ...]) -> bool:
+    """Tell whether between two ranks is a transport of the user, and no front-end."""
+    return len(between) == 1 and ":" not in between[0]
 
-    >>> _named((), {}), _named(("0:0",), {"0:0": "lyon/rhone"})
+
+def route_words(between: tuple[str, ...], name_of: Callable[[str], str]) -> str:
+    """Return how a route is called: what is between is front-ends, or a transport of the user.
+
+    >>> route_words((), str), route_words(("0:0",), {"0:0": "lyon/rhone"}.__getitem__)
     ('direct', 'through lyon/rhone')
+    >>> route_words(("lab.Bonded",), str)
+    'direct over lab.Bonded'
     """
-    return f"through {', '.join(paths[one] for one in way)}" if way else "direct"
+    if is_transport(between):
+        return f"direct over {between[0]}"
+    return f"through {', '.join(map(name_of, between))}" if between else "direct"
 
 
 def _numbers(identifier: str) -> tuple[int, ...]:

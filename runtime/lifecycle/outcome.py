@@ -238,8 +238,8 @@ class Outcome:
     `exit_code` is what `gcm-deploy` ends with: that of what failed first, which is the
     `first_cause`, or one of `runtime.exit_codes`. `errors` are whole messages, the first cause
     first; `exceptions` are what ranks ended with that failed by themselves, with tracebacks.
-    `seconds` are from the beginning to the start of the application
-    (None: never) and to the end.
+    `seconds` are from the beginning to the end, `started_after` those until the application ran
+    (None: never).
     """
 
     exit_code: int

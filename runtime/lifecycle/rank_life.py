@@ -51,7 +51,6 @@ class RankEvent(StrEnum):
 
 _S, _E = RankStage, RankEvent
 ENDS = frozenset({_S.DONE, _S.FAILED, _S.ENDED, _S.LOST})
-_ALIVE = (_S.PLANNED, _S.HERE, _S.READY, _S.RUNNING, _S.CONDEMNED)
 _DEATHS = {
     _E.SUCCEEDED: _S.DONE,
     _E.FAILED: _S.FAILED,
@@ -64,9 +63,8 @@ TRANSITIONS: dict[tuple[RankStage, RankEvent], RankStage] = {
     **{(one, _E.RELEASED): _S.RUNNING for one in (_S.PLANNED, _S.HERE, _S.READY)},
     **{(one, _E.RESTARTED): _S.RUNNING for one in _S},
     (_S.RUNNING, _E.CONDEMNED): _S.CONDEMNED,
-    **{(one, death): end for one in _ALIVE for death, end in _DEATHS.items()},
-    # Later evidence about the same process, such as how it ended behind its program.
-    **{(one, death): end for one in ENDS for death, end in _DEATHS.items()},
+    # Of the dead, too: later evidence, such as how a process ended behind its program.
+    **{(one, death): end for one in _S for death, end in _DEATHS.items()},
 }
 """What each event leads to in each stage."""
 
@@ -104,19 +102,9 @@ class RankLife:
         return self.stage in ENDS
 
     @property
-    def is_condemned(self) -> bool:
-        """Whether it lives and is to end."""
-        return self.stage is RankStage.CONDEMNED
-
-    @property
     def has_ended_well(self) -> bool:
         """Whether its program has ended with code 0, and what it made is not lost."""
         return self.death is not None and self.death.code == 0
-
-    @property
-    def has_made_all(self) -> bool:
-        """Whether all results of the rank are where it has run."""
-        return self.has_ended_well and not self.was_restarted
 
     def advance(self, event: RankEvent, why: str = "") -> None:
         """Let something happen to it."""

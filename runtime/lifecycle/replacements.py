@@ -85,10 +85,6 @@ class _Process:
         self.state = ProcessState.OK
 
 
-def _is_in(rank: str, cluster: str) -> bool:
-    return RankName.parse(rank).cluster == cluster
-
-
 class Replacements:
     """Who has which rank now, of so many ranks at the start.
 
@@ -113,8 +109,9 @@ class Replacements:
 
     def joining(self, cluster: str) -> list[str]:
         """Return the ranks of a cluster that are being started again."""
-        known = ((rank, one) for rank, one in self._processes.items() if _is_in(rank, cluster))
-        return [rank for rank, one in known if one.state is ProcessState.JOINING]
+        known = self._processes.items()
+        joining = (rank for rank, one in known if one.state is ProcessState.JOINING)
+        return [rank for rank in joining if RankName.parse(rank).cluster == cluster]
 
     def wanted(self, lost: Iterable[str]) -> list[ReplacementEffect]:
         """Take the wish for other processes in place of lost ones, such as `0:1:0#2`.

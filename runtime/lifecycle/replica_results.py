@@ -106,5 +106,6 @@ class NeededResults:
 
     def _made_by(self, processes: Iterable[str]) -> set[int]:
         """Return the ranks of which these replicas have made all results."""
-        ranks, replicas = self.run.ranks, self.run.plan.replicas
-        return {replicas[one] for one in processes if ranks[one].has_made_all}
+        lives = (self.run.ranks[one] for one in processes)
+        made = (one.rank for one in lives if one.has_ended_well and not one.was_restarted)
+        return {self.run.plan.replicas[one] for one in made}

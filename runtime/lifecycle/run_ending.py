@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
 
 from gcm.records import dataclass
 from runtime.exit_codes import INTERRUPTED, LOST, OUTPUT_FAILED
 from runtime.lifecycle import events
-from runtime.lifecycle.cluster_life import (
-    ClusterLife,
-    JobEvent,
-    PlaceEvent,
-    ResultsEvent,
-    ResultsStage,
-)
+from runtime.lifecycle.cluster_life import ClusterLife, JobEvent, PlaceEvent, ResultsEvent
 from runtime.lifecycle.events import Effect, Explain, Finish, GiveUp, Kill, Show, Stop
 from runtime.lifecycle.failures import THE_ASSEMBLY
 from runtime.lifecycle.replica_results import NeededResults
@@ -27,13 +20,11 @@ from runtime.machine.deaths import RankDeath
 class RunEnding:
     """Brings a run to its end: that is there once all front-ends have gone and results are home.
 
-    The exit code is that of what failed first, unless the run has another `outcome`. `late` are
-    the clusters that never came.
+    The exit code is that of what failed first, unless the run has another `outcome`.
     """
 
     run: RunParts
     results: NeededResults
-    late: AbstractSet[str]
     _interrupts: int = 0
     """How often somebody has pressed Ctrl-C."""
 
@@ -130,7 +121,7 @@ class RunEnding:
         is_lost = isinstance(event, events.PlaceLost)
         cluster.advance_place(PlaceEvent.LOST if is_lost else PlaceEvent.CLOSED)
         why = ""
-        if event.cluster in self.late:
+        if event.cluster in self.run.late:
             why = f"its job was cancelled; never there: {plan.ranks_of(event.cluster)}"
         yield Show(plan.path_of(event.cluster), "ended", why)
         self._lose_output([cluster])
@@ -142,9 +133,8 @@ class RunEnding:
         """Record that results are home, or will not come; opening steps change nothing any more."""
         name = self.run.plan.closing.get(event.step, "")
         cluster = self.run.clusters.get(name)
-        if cluster is None or cluster.results is not ResultsStage.MOVING:
+        if cluster is None or not cluster.advance_results(ResultsEvent.SETTLED):
             return
-        cluster.advance_results(ResultsEvent.SETTLED)
         if isinstance(event, events.StepFailed):
             if self.results.are_elsewhere(name):
                 self.results.lose(name)

@@ -113,11 +113,6 @@ class RunLife:
         """Whether something has failed, and the others have a while."""
         return self.stage in (RunStage.SETTLING, RunStage.OVERDUE_SETTLING)
 
-    @property
-    def may_wait(self) -> bool:
-        """Whether neither its time nor somebody's patience is over."""
-        return self.stage in (RunStage.RUNNING, RunStage.SETTLING)
-
     def advance(self, event: RunEvent, why: str = "") -> bool:
         """Let something happen to it; return whether that changes its stage."""
         before = self.stage

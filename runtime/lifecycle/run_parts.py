@@ -46,23 +46,19 @@ class RunParts:
     outcome: int | None = None
     """The exit code, where something else than failures decides it."""
     ranks: dict[str, RankLife] = field(init=False)
-    clusters: dict[str, ClusterLife] = field(init=False)
+    clusters: dict[str, ClusterLife] = field(default_factory=dict)
+    late: set[str] = field(default_factory=set)
+    """The clusters without which the run begins, until their ranks are started."""
     assembly_runs: bool = False
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
         plan = self.plan
         self.ranks = {rank: RankLife(rank, plan.names.name(rank)) for rank in plan.rank_paths}
-        named = {f"front-end:{one}": one for one in (*plan.ranks, *plan.closing.values())}
-        self.clusters = {
-            cluster: ClusterLife(
-                cluster,
-                plan.paths.get(step, cluster).removeprefix("/grid/"),
-                tuple(self.ranks[one] for one in plan.ranks.get(cluster, ())),
-                goes_on=cluster in plan.survivors,
-            )
-            for step, cluster in {**named, **plan.places}.items()
-        }
+        for name in dict.fromkeys((*plan.ranks, *plan.closing.values(), *plan.places.values())):
+            path = plan.paths.get(f"front-end:{name}", name).removeprefix("/grid/")
+            ranks = tuple(self.ranks[one] for one in plan.ranks.get(name, ()))
+            self.clusters[name] = ClusterLife(name, path, ranks, goes_on=name in plan.survivors)
 
     @property
     def deaths(self) -> dict[str, RankDeath]:

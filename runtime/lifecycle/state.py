@@ -17,6 +17,7 @@ from runtime.lifecycle.run_ending import RunEnding
 from runtime.lifecycle.run_life import RunEvent, RunPhase, RunStage
 from runtime.lifecycle.run_parts import RunParts
 from runtime.lifecycle.suspicions import decided
+from runtime.lifecycle.walltimes import Walltimes
 from runtime.machine.deaths import RankDeath
 from runtime.rank_name import RankName
 
@@ -30,8 +31,8 @@ class RunState:
 
     def __init__(self, run: RunParts) -> None:
         self.run = run
-        self.batch = BatchJobs(run)
-        self.ending = RunEnding(run, NeededResults(run), self.batch.late)
+        self.batch = BatchJobs(run, Walltimes(run.clock))
+        self.ending = RunEnding(run, NeededResults(run))
         self._progress = RunProgress(run.plan, run.ranks)
 
     @property
@@ -89,24 +90,24 @@ class RunState:
         self._progress.step_up(plan.start)
         run.assembly_runs = plan.has_assembly and not run.steered
         yield from self.batch.keep_places()
-        yield from self.batch.limit_time()
+        yield from self.batch.walltimes.limit()
         yield Go()
         if not run.idle:
-            for cluster in plan.ranks.keys() - self.batch.late:
+            for cluster in plan.ranks.keys() - self.run.late:
                 run.clusters[cluster].advance_job(JobEvent.STARTED)
             for rank, path in plan.rank_paths.items():
                 if not run.ranks[rank].is_over:
                     run.ranks[rank].advance(RankEvent.RELEASED)
                     yield Show(path, "running")
         for event in self.batch.lost_early:
-            self.batch.late.remove(event.cluster)
+            self.run.late.remove(event.cluster)
             yield from self._go_on_without(run.clusters[event.cluster], event.why, _NEVER_THERE)
         yield from self._end_if_all_ended()
 
     def _place_late(self, event: events.PlaceLate) -> Iterator[Effect]:
         """Begin without a cluster; so its steps are not waited for."""
         yield from self.batch.leave_out(event.cluster)
-        self._progress.leave_out(self.batch.late)
+        self._progress.leave_out(self.run.late)
         yield from self._start_what_can()
 
     def _step_up(self, event: events.StepUp) -> Iterator[Effect]:
@@ -118,7 +119,7 @@ class RunState:
         """Give up a late cluster, or the start; what starts a code again is told why it failed."""
         cluster, starts = event.step.partition(":")[2], self.run.life.phase is not RunPhase.RUNNING
         is_lost = cluster in self.run.clusters and self._is_lost(cluster)
-        if cluster in self.batch.late:
+        if cluster in self.run.late:
             if not is_lost:
                 yield from self._place_lost(events.PlaceLost(cluster, event.why))
         elif starts or not is_lost:
@@ -206,15 +207,10 @@ class RunState:
 
     def _was_left_alone(self, death: RankDeath) -> bool:
         """Tell whether a rank that was started later found nobody: all others had ended well."""
-        first = (
-            one
-            for cluster in self.run.clusters.values()
-            if cluster.identifier not in self.batch.late
-            for one in cluster.ranks
-            if not one.was_restarted
-        )
+        late, clusters = self.run.late, self.run.clusters.items()
+        there = (one for name, cluster in clusters if name not in late for one in cluster.ranks)
         is_later = self.run.ranks[death.who].was_restarted and death.observed.is_loss
-        return is_later and all(one.has_ended_well for one in first)
+        return is_later and all(one.has_ended_well for one in there if not one.was_restarted)
 
     def _check_replicas(self, ended: str) -> None:
         """Give the others a while to end once a rank has lost all replicas, or each has a result.
@@ -276,13 +272,13 @@ class RunState:
         jobs_go_on = any(not one.is_kept for one in run.jobs)
         if not (jobs_go_on or run.assembly_runs or run.steered):
             yield from self.ending.stop("all has ended")
-        elif run.is_only_output_left and run.life.may_wait:
+        elif run.is_only_output_left and run.life.stage in (RunStage.RUNNING, RunStage.SETTLING):
             run.clock.deadline = None
 
     def _tick(self, _: events.Tick) -> Iterator[Effect]:
         run = self.run
         if run.life.stage is RunStage.RUNNING:
-            yield from self.batch.walltimes.take_signals(run.clock.now)
+            yield from self.batch.walltimes.take_signals()
             if why := self.batch.why_over():
                 yield from self.ending.fail(why, WALLTIME_OVER)
                 return
@@ -337,7 +333,7 @@ class RunState:
     # --- what is lost -------------------------------------------------------------------------
 
     def _place_lost(self, event: events.PlaceLost) -> Iterator[Effect]:
-        cluster, is_late = self.run.clusters[event.cluster], event.cluster in self.batch.late
+        cluster, is_late = self.run.clusters[event.cluster], event.cluster in self.run.late
         cluster.advance_place(PlaceEvent.LOST, event.why)
         cluster.advance_job(JobEvent.ENDED, "it was lost with its front-end")
         yield from self.batch.lose(event)
@@ -345,7 +341,7 @@ class RunState:
         if is_late and not runs:
             self.batch.lost_early.append(event)
             return
-        self.batch.late.discard(event.cluster)
+        self.run.late.discard(event.cluster)
         if runs and cluster.goes_on:
             how = _NEVER_THERE if is_late else "was lost with its front-end"
             yield from self._go_on_without(cluster, event.why, how)
@@ -355,7 +351,7 @@ class RunState:
     def _go_on_without(self, cluster: ClusterLife, why: str, how: str) -> Iterator[Effect]:
         """Let the others know that a front-end has gone, and how with it all of its ranks."""
         self.run.failures.other(cluster.identifier, LOST, why, goes_on=True)
-        yield from self.batch.forget(cluster.identifier)
+        yield from self.batch.walltimes.forget(cluster.identifier)
         for one in cluster.ranks:
             if one.death is None:
                 death = RankDeath.lost(one.rank, how)

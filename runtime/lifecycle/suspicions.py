@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from gcm.records import dataclass
-from runtime.lifecycle.cluster_life import ClusterLife, PlaceEvent
+from runtime.lifecycle.cluster_life import ClusterLife, PlaceEvent, PlaceStage
 from runtime.lifecycle.events import Announce, Condemn, CondemnRank, Suspected, TellUnreachable
-from runtime.lifecycle.rank_life import RankEvent, RankLife
+from runtime.lifecycle.rank_life import RankEvent, RankLife, RankStage
 from runtime.rank_name import RankName
 from runtime.transport.keys import parsed
 
@@ -118,7 +118,8 @@ def decided(
     by, rank = ranks[event.by], ranks[event.rank]
     names = [RankName.parse(one).cluster for one in (event.by, event.rank)]
     pair = [clusters[name] for name in dict.fromkeys(names)]
-    is_decided = any(one.is_condemned for one in pair) or by.is_condemned or rank.is_condemned
+    is_decided = any(one.place is PlaceStage.CONDEMNED for one in pair)
+    is_decided |= RankStage.CONDEMNED in (by.stage, rank.stage)
     if rank.announced is not None:
         yield Announce(rank.announced, is_new=False)
     elif not any(one.goes_on for one in pair):

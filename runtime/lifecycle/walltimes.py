@@ -56,32 +56,28 @@ class RunClock:
 class Walltimes:
     """The walltimes of the clusters of a run that are behind a queue."""
 
+    clock: RunClock
     _known: dict[str, tuple[float, Walltime]] = field(default_factory=dict)
     _signalled: set[str] = field(default_factory=set)
 
-    def grant(self, cluster: str, walltime: Walltime, now: float) -> None:
+    def grant(self, cluster: str, walltime: Walltime) -> None:
         """Count the time of a cluster from now on."""
-        self._known[cluster] = now + walltime.left, walltime
+        self._known[cluster] = self.clock.now + walltime.left, walltime
 
-    def forget(self, cluster: str) -> bool:
-        """Let the job of a cluster end when it does; return whether there was a limit."""
-        return self._known.pop(cluster, None) is not None
+    def forget(self, cluster: str) -> Iterator[LimitTime]:
+        """Let the job of a cluster end when it does: the run goes on without it."""
+        if self._known.pop(cluster, None) is not None:
+            yield self._limit()
 
     def left(self, cluster: str, now: float) -> float | None:
         """Return how many seconds the job of a cluster has left; None without a limit."""
         known = self._known.get(cluster)
         return None if known is None else max(0.0, known[0] - now)
 
-    @property
-    def is_limited(self) -> bool:
-        """Whether a job limits the run."""
-        return bool(self._known)
-
-    def limit(self, now: float) -> LimitTime:
-        """Return the times of whichever job ends first, and of whichever saves its state first."""
-        ends = [self._end_of(one) for one in self._known]
-        saves = [end - walltime.signal_before for end, walltime in self._known.values()]
-        return LimitTime(min(ends, default=math.inf) - now, min(saves, default=math.inf) - now)
+    def limit(self) -> Iterator[LimitTime]:
+        """Let ranks know of the limit of the run, if a job limits it."""
+        if self._known:
+            yield self._limit()
 
     @property
     def due(self) -> float | None:
@@ -89,15 +85,21 @@ class Walltimes:
         times = [self._end_of(one) for one in self._known]
         return min((*times, *(at for _, at in self._signals())), default=None)
 
-    def take_signals(self, now: float) -> list[Signal]:
+    def take_signals(self) -> list[Signal]:
         """Return the signals that are sent now; each only once."""
-        due = [cluster for cluster, at in self._signals() if at <= now]
+        due = [cluster for cluster, at in self._signals() if at <= self.clock.now]
         self._signalled.update(due)
         return [Signal(cluster, self._known[cluster][1].signal) for cluster in due]
 
-    def over(self, now: float) -> str | None:
+    def over(self) -> str | None:
         """Return a cluster whose job is so near its end that the run has to end; else None."""
-        return next((one for one in self._known if self._end_of(one) <= now), None)
+        return next((one for one in self._known if self._end_of(one) <= self.clock.now), None)
+
+    def _limit(self) -> LimitTime:
+        """Return the times of whichever job ends first, and of whichever saves its state first."""
+        now, ends = self.clock.now, [self._end_of(one) for one in self._known]
+        saves = [end - walltime.signal_before for end, walltime in self._known.values()]
+        return LimitTime(min(ends, default=math.inf) - now, min(saves, default=math.inf) - now)
 
     def _end_of(self, cluster: str) -> float:
         end, walltime = self._known[cluster]

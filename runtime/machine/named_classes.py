@@ -15,7 +15,7 @@ from runtime.machine.interceptors import (
     EnvelopeInterceptor,
     PayloadInterceptor,
 )
-from runtime.machine.roles import INTERCEPTOR, PLAN_CHOICE, REFERENCE_CACHE, TENSIONING
+from runtime.machine.roles import INTERCEPTOR, PLAN_CHOICE, REFERENCE_CACHE, TENSIONING, TRANSPORT
 from runtime.routing import ConnectionBound, Tensioning
 
 __all__ = [
@@ -100,6 +100,12 @@ def fault_of(role: str, found: Any) -> str:
         rule = f"a launcher is called as launcher(local, {', '.join(f'{one}=' for one in _GIVEN)})"
         fault = _fault_of_call(found, rule, 1, _GIVEN)
         return _fault_of_methods(role, found, Launcher) or fault
+    if role == TRANSPORT:
+        from runtime.transport.transports import Transport
+
+        if not isinstance(getattr(found, "is_on_host", None), bool):
+            return "a transport says whether it 'is_on_host', True or False"
+        return fault_of_class(role, found, Transport)
     fault = _fault_of_call(
         found, f"{_a(role)} is constructed with the controller that it precedes", 1
     )

@@ -97,7 +97,7 @@ def use_transports(named: Iterable[str], folder: str) -> None:
 def this_machine() -> str:
     """Return what processes have in common that can reach each other by Unix sockets."""
     try:
-        with open(_MACHINE, encoding="ascii") as file:
+        with open(_MACHINE, encoding="utf-8") as file:
             return f"{file.read().strip()} {os.stat(_NETWORK).st_ino}"
     except OSError:
         return ""

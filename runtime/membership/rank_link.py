@@ -90,8 +90,15 @@ class RankLink:
         self._early: list[tuple[str, str, tuple[Any, ...]]] = []
         self._lost = ""
 
-    def expect_ranks(self) -> AdvertisedAddresses:
-        """Listen for ranks of other clusters; return the addresses to advertise."""
+    def expect_ranks(self, folder: str) -> AdvertisedAddresses:
+        """Listen for ranks of other clusters; return the addresses to advertise.
+
+        Raises:
+            TransportError: a transport cannot be used whose class should lie in `folder`.
+        """
+        from runtime.membership.bind_address import use_transports
+
+        use_transports(self._transports, folder)
         self.listeners, found = self.open_listeners("rank")
         return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
 from typing import Any, Self
 
 from gcm.records import dataclass
@@ -56,7 +55,7 @@ class RankArrival:
     @property
     def plain(self) -> Report:
         """The arrival as plain data, for the wire."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: getattr(self, name) for name in _ARRIVAL}
 
 
 _ARRIVAL: dict[str, type | tuple[type, ...]] = {

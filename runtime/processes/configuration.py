@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 import zlib
@@ -136,6 +137,13 @@ class Configuration:
         """Return what a rank reads first, whose front-end listens at an address."""
         certificate = self.certificate(f"{self.cluster}:0")
         return Bootstrap(address, self.transports, incarnation, self.keys, certificate)
+
+    @property
+    def module_folder(self) -> str:
+        """Where the classes lie that the descriptor names: beside the program."""
+        if self.job is None or self.job.program.kind != "script":
+            return self.folder
+        return os.path.join(self.folder, os.path.dirname(self.job.program.path))
 
     @property
     def credentials(self) -> Credentials:

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from typing import TypeVar
 
 from runtime.checks import FaultFound
-from runtime.lifecycle.exchanged import Exchanged, Row, cluster_of
+from runtime.lifecycle.exchanged import Exchanged, Row, cluster_of, is_transport
 from runtime.lifecycle.outcome import (
     ComponentReport,
     Connections,
@@ -117,7 +117,9 @@ class RunAccount:
     def _count(self, name: str, counted: MessagesCounted) -> None:
         way = counted.to, counted.between
         row = (*way, counted.peers, counted.messages, counted.bytes)
-        if not self._clusters.keys() >= {cluster_of(counted.to), *(counted.between or ())}:
+        between = counted.between or ()
+        front_ends = () if is_transport(between) else between
+        if not self._clusters.keys() >= {cluster_of(counted.to), *front_ends}:
             return
         if name in self._clusters:
             self._samples[name, *way] = row

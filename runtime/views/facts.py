@@ -265,7 +265,8 @@ class MessagesCounted:
     `to` is the cluster, or one rank of it where ranks are observed. Told of a cluster it is a
     sample: what all its ranks together had sent some seconds ago, in the place of an earlier
     sample. There are some only where a listener wants them. `between` are the clusters whose
-    front-ends forwarded, None if this end does not know; `peers` is the number of receivers.
+    front-ends forwarded, or the user's transport of a direct connection, None if this end does not
+    know; `peers` is the number of receivers.
     """
 
     to: str

@@ -21,7 +21,6 @@ from runtime.views.facts import (
     StateChanged,
     WaitExplained,
 )
-from runtime.waits.findings import NEVER
 
 PLANNED, STARTING, UP, READY, RUNNING = "planned", "starting", "up", "ready", "running"
 QUEUED = "queued"
@@ -145,7 +144,7 @@ class ProgressTree:
                 self._never.clear()
             case RankSeen(calls=calls) if (rank := self._rank(fact.name)) is not None:
                 self._replace([rank], RUNNING if calls else WAITING, WAITING if calls else RUNNING)
-            case WaitExplained(kind, _, ranks) if kind in NEVER:
+            case WaitExplained(kind, _, ranks) if _is_final(kind):
                 found = [one for one in map(self._rank, ranks) if one is not None]
                 self._never |= self._replace(found, WAITING, STUCK)
             case MessagesCounted() as sent if fact.name in self._clusters:
@@ -278,3 +277,10 @@ def _change(part: ProgressPart, state: str, detail: str) -> None:
     part.state, part.detail = state, detail
     if (state, detail) == (STARTING, "ranks"):
         part.ranks = [STARTING] * len(part.ranks)
+
+
+def _is_final(kind: str) -> bool:
+    """Tell whether ranks with such a finding wait for ever."""
+    from runtime.waits.findings import NEVER  # only a run whose ranks wait loads what explains it
+
+    return kind in NEVER

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from gcm.cli.output import counted
 from gcm.records import dataclass
-from runtime.lifecycle.exchanged import cluster_of
+from runtime.lifecycle.exchanged import cluster_of, route_words
 from runtime.machine.deaths import BY_REQUEST, RankDeath
 from runtime.rank_name import RankName
 from runtime.topology import RankNames
@@ -224,16 +224,17 @@ class RunView:
 
         It is that of `now`, in seconds since the beginning, while the run goes on.
         """
-        summary = self._account.summary()
+        summary, is_over = self._account.summary(), self._account.has_ended
         described = self._described
+        time = summary.seconds if is_over else max(now or 0.0, self._time)
         return {
             "kind": "run",
             "title": self._tree.name,
-            "headline": headline(summary) if self._account.has_ended else self._machine_in_words(),
+            "headline": headline(summary) if is_over else self._machine_in_words(),
             "phase": self._tree.phase(),
-            "time": round(self._time if now is None else max(now, self._time), 1),
+            "time": round(time, 1),
             "startup": summary.startup,
-            "is_over": self._account.has_ended,
+            "is_over": is_over,
             "code": summary.code,
             "errors": summary.errors,
             "first_cause": None if summary.first_cause is None else summary.first_cause.as_dict(),
@@ -246,7 +247,7 @@ class RunView:
                        for one in self._tree.others.values()],
             "ranks": [self._rank(name, one) for name, one in self._ranks.items()],
             "findings": [asdict(one) | {"is_final": one.kind in NEVER} for one in self._findings
-                         if one.kind in NEVER or not self._account.has_ended],
+                         if one.kind in NEVER or not is_over],
             "waits_for": self._waits_for(),
             "faults": [asdict(one) for one in summary.faults],
             "traffic": self._traffic(),
@@ -265,7 +266,7 @@ class RunView:
             "log": [{"time": round(time, 3), "text": text} for time, text in self._log],
             "lines": self.lines,
             "tables": [_table(one) for one in tables(summary)],
-            "core_hours": _core_hours(summary) if self._account.has_ended else 0,
+            "core_hours": _core_hours(summary) if is_over else 0,
             "described": None if described is None else asdict(described),
         }  # fmt: skip
 
@@ -382,7 +383,7 @@ class RunView:
     def _route(self, between: tuple[str, ...] | None) -> str:
         if between is None:
             return "chosen by the receiver"
-        return f"through {', '.join(map(self._called, between))}" if between else "direct"
+        return route_words(between, self._called)
 
 
 def _core_hours(summary: Summary) -> float:

@@ -15,6 +15,7 @@ from math import isfinite
 from typing import Any
 
 from gcm.records import dataclass
+from runtime.lifecycle.exchanged import route_words
 from runtime.machine.deaths import BY_REQUEST, RankDeath
 from runtime.matching.traced import (
     COLLECTIVE,
@@ -230,7 +231,7 @@ class Trace:
             between = None if back is None else back[::-1]
         if between is None:
             return "between clusters"
-        return f"through {', '.join(map(self._names.name, between))}" if between else "direct"
+        return route_words(between, self._names.name)
 
     def _known_route(self, sender: str, receiver: str) -> tuple[str, ...] | None:
         cluster = RankName.parse(receiver).cluster

@@ -28,6 +28,16 @@ from mpi4py import MPI
 print(MPI.COMM_WORLD.allreduce(1), flush=True)
 time.sleep(600)
 """
+BROWSER = """\
+import sys
+from playwright.sync_api import sync_playwright
+with sync_playwright() as driver:
+    browser = driver.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.goto(sys.argv[1])
+    page.locator("#runs tbody tr").wait_for()
+    page.screenshot(path=sys.argv[2], full_page=True)
+"""
 SETTINGS = "processes = 1\nalive_every = 1\nrefresh_every = 2\nping_every = 1\n"
 
 
@@ -73,9 +83,7 @@ def main() -> None:
 
 
 def _take(grid: EmulatedGrid, url: str, picture: Path) -> None:
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-               "--window-size=1200,1100", "--timeout=5000", f"--screenshot={picture}"]  # fmt: skip
-    done = grid.run("c0", ["chromium", *options, url], timeout=120)
+    done = grid.run("c0", [sys.executable, "-c", BROWSER, url, str(picture)], timeout=120)
     if not picture.exists():
         sys.exit(done.stderr)
 

@@ -64,7 +64,7 @@ class _Cast:
         self._dispatch = dispatch
         self._paths = paths
         self._ports = ports
-        self._rng = client.rng or random.Random()
+        self._rng = client.rng
         self._turns = itertools.count()
 
     def __str__(self) -> str:
@@ -143,6 +143,7 @@ class _Cast:
 
     def _calls(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[ServerCall]:
         turn = next(self._turns)
+        self._rng = self._rng or random.Random()  # most draw nothing, and a seed takes time
         try:
             return self._dispatch.calls(args, kwargs, len(self._ports), rng=self._rng, turn=turn)
         except DispatchError as error:

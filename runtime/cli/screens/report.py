@@ -112,6 +112,7 @@ class LivingPage:
         """Take facts, which browsers are told soon."""
         with self._lock:
             for fact in facts:
+                self._begun = min(self._begun, time.monotonic() - fact.time)  # it began before
                 self._view.take(fact)
 
     def end(self) -> None:

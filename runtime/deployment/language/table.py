@@ -32,6 +32,7 @@ from runtime.deployment.language.kinds import (
     WORDS,
 )
 from runtime.deployment.model import (
+    TRANSPORTS,
     Application,
     CommWorld,
     DeployedCluster,
@@ -236,6 +237,12 @@ _TRANSFER = ElementType(
 
 _NAMED = (ChildRule("controller"), ChildRule("interceptor"))
 
+_TRANSPORT = Attribute(
+    "transport", LIST, "What carries messages between clusters, first choice first: `unix` within "
+    "a host, `tcp`, your own `module.Class`; last `ssh` tunnels.",
+    default=" ".join(TRANSPORTS),
+)  # fmt: skip
+
 _EMULATE = ElementType(
     "emulate", "The short form of a grid: equal clusters, all emulated on this machine.",
     (
@@ -245,6 +252,7 @@ _EMULATE = ElementType(
         Attribute("nodes", NUMBER, "The nodes of each cluster.", default="1", least=1, most=1_000),
         Attribute("wan", TEXT, "The line between sites, delay one way and rate of each cluster: "
                   "`10ms,1gbit` or `5ms`."),
+        _TRANSPORT,
     ),
     (ChildRule("mpi", most=1), *_NAMED),
 )  # fmt: skip
@@ -256,6 +264,7 @@ _GRID = ElementType(
                   "(L5); the first."),
         Attribute("encryption", CHOICE, "`none` where the network can be trusted; members "
                   "authenticate in both cases.", default="tls", to=Encryption),
+        _TRANSPORT,
     ),
     (ChildRule("mpi", most=1), *_NAMED, ChildRule("site", least=1)),
 )  # fmt: skip

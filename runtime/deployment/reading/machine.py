@@ -11,6 +11,10 @@ from runtime.deployment.extent import MachineAmount
 from runtime.deployment.machine_argument import parse_wan
 from runtime.deployment.model import (
     LOCAL_ADDRESS,
+    SSH,
+    TCP,
+    TRANSPORTS,
+    UNIX,
     Application,
     BookedPeer,
     CommWorld,
@@ -215,6 +219,54 @@ def read_detection(
         except UnfitDetector as fault:
             reading.fault("unfit-detector", fault.what, entry.location, hint=fault.cure)
     return found
+
+
+def read_transports(
+    root: CheckedElement, sites: tuple[DeployedSite, ...], reading: Reading
+) -> tuple[tuple[DeployedSite, ...], tuple[str, ...]]:
+    """Return the transports of a run, and its sites as these let them be reached.
+
+    Where nothing but ssh is left between clusters, none can connect to another one. What is inside
+    a cluster, and leads to its end of a tunnel, is what it would be in any such cluster.
+    """
+    entry = root.only("grid") or root.only("emulate")
+    named = TRANSPORTS if entry is None else tuple(dict.fromkeys(entry["transport"]))
+    if entry is None or named == TRANSPORTS:
+        return sites, TRANSPORTS
+    if unknown := [one for one in named if one not in TRANSPORTS and "." not in one]:
+        reading.fault(
+            "unknown-transport",
+            f"transport '{unknown[0]}' is not known",
+            entry.location,
+            hint=did_you_mean(unknown[0], TRANSPORTS) or "name unix, tcp, ssh or a module.Class",
+        )
+        return sites, TRANSPORTS
+    if SSH in named[:-1]:
+        reading.fault(
+            "transport-order",
+            "'ssh' is not the last transport, but is used where no other one leads",
+            entry.location,
+            hint="write it last, or alone",
+        )
+    is_one_host = all(one.is_local for site in sites for one in site.clusters)
+    if any(one == TCP or "." in one or (one == UNIX and is_one_host) for one in named):
+        return sites, named
+    if SSH not in named:
+        reading.fault(
+            "transport-reach",
+            f'transport="{" ".join(named)}" leads to no other host, where some clusters are',
+            entry.location,
+            hint='add "tcp", or "ssh" for tunnels',
+        )
+    return tuple(
+        replace(
+            site,
+            clusters=tuple(
+                replace(one, reachability=Reachability.ISOLATED) for one in site.clusters
+            ),
+        )
+        for site in sites
+    ), TRANSPORTS
 
 
 _MOST_NAMED = 4

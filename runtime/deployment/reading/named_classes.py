@@ -10,6 +10,7 @@ from runtime.deployment.model import Application, CommWorld, Deployment, NamedCl
 
 INTERCEPTOR = "interceptor"
 PLAN_CHOICE = "plan-choice"
+TRANSPORT = "transport"
 _LAUNCHER = "launcher"
 
 _CLUSTER = 2
@@ -32,6 +33,12 @@ def read_named_classes(root: CheckedElement, reading: Reading) -> tuple[NamedCla
                     hint="name it in the <site> or the <grid>",
                 )
             found.append(child.record(reading, scope=scope))
+        if not scope:
+            found += [
+                NamedClass(one, (), entry.location, TRANSPORT)
+                for one in entry["transport"]
+                if "." in one
+            ]
     return tuple(found)
 
 

@@ -12,7 +12,12 @@ from runtime.deployment.extent import Extent
 from runtime.deployment.model import Application, DeployedSite, Deployment, Encryption, Position
 from runtime.deployment.reading.applications import read_applications, read_virtual_nodes
 from runtime.deployment.reading.late_clusters import check_late_clusters
-from runtime.deployment.reading.machine import check_routes, read_detection, read_machine
+from runtime.deployment.reading.machine import (
+    check_routes,
+    read_detection,
+    read_machine,
+    read_transports,
+)
 from runtime.deployment.reading.named_classes import check_named_classes, read_named_classes
 from runtime.deployment.reading.own_sites import with_own_sites
 from runtime.deployment.reading.processes import read_dependencies, read_processes
@@ -77,6 +82,7 @@ def _deployment(
 ) -> Deployment:
     grid = entry.only("grid")
     sites, leader = read_machine(entry, reading)
+    sites, transports = read_transports(entry, sites, reading)
     reading = replace(reading, places=Places(sites))
     applications = read_applications(entry, reading)
     assembly, peers = (
@@ -107,6 +113,7 @@ def _deployment(
         encryption=grid["encryption"] if grid is not None else Encryption.TLS,
         detection=read_detection(entry, sites, reading),
         named_classes=read_named_classes(entry, reading),
+        transports=transports,
         peers=peers,
     )
     check_programs(deployment, reading)

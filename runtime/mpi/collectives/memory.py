@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mpi4py import MPI
 
+from gcm.records import dataclass
 from runtime.collectives.blocks import Blocks
 from runtime.mpi.values import specs
 from runtime.mpi.values.specs import Spec, Vector, is_dense

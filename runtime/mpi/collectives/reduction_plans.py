@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
+from gcm.records import dataclass
 from runtime.collectives.between import (
     allreduce_between,
     reduce_between,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -55,25 +54,44 @@ _T = TypeVar("_T")
 Algorithm: TypeAlias = "Callable[[NativePort], Steps[_T]]"
 
 
-@dataclass(slots=True)  # frozen dataclasses are slower to make
 class CollectivePlan(Generic[_T]):
     """A collective with checked arguments, which can be carried out any number of times."""
 
-    name: str
-    algorithm: Algorithm[_T]
-    reduction: ElementReduction | None = None
-    root: int | None = None
-    """The root, if all members have to give the same one."""
-    brief: TalkOf | None = None
-    """The brief algorithm, where little data can use one."""
-    size: int | None = None
-    """How many bytes each member gives or gets; None if they may differ."""
-    spreads: bool = False
-    """Whether members only get what one has, which does not wait for them."""
-    found: list[_T] | None = None
-    """Where the brief algorithm puts its result; nothing where it turns out to be of no use."""
-    on_objects: int | None = None
-    """The number of its reduction of objects, if all members have to give the same one."""
+    __slots__ = (
+        *("algorithm", "brief", "found", "name", "on_objects"),
+        *("reduction", "root", "size", "spreads"),
+    )
+
+    def __init__(
+        self,
+        name: str,
+        algorithm: Algorithm[_T],
+        reduction: ElementReduction | None = None,
+        root: int | None = None,
+        *,
+        brief: TalkOf | None = None,
+        size: int | None = None,
+        spreads: bool = False,
+        found: list[_T] | None = None,
+        on_objects: int | None = None,
+    ) -> None:
+        """Take the arguments.
+
+        `root` is given if it has to be that of all members; `size` are the bytes that each of them
+        gives or gets, None if these may differ. Little data uses the `brief` algorithm, if there is
+        one, which puts its result into `found`, nothing where it turns out to be of no use. It
+        `spreads` if members only get what one has, which does not wait for them. `on_objects` is
+        the number of a reduction of objects, if it has to be that of all members.
+        """
+        self.name = name
+        self.algorithm = algorithm
+        self.reduction = reduction
+        self.root = root
+        self.brief = brief
+        self.size = size
+        self.spreads = spreads
+        self.found = found
+        self.on_objects = on_objects
 
     @property
     def reduced_by(self) -> int | None:

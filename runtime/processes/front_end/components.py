@@ -268,7 +268,12 @@ def new_clustering(content: Clustering) -> Component:
 
 
 def rehearse() -> None:
-    """Make a component as a front-end does, and forget it: others are made faster then."""
-    upper, lower = (new_clustering(MonitoredClustering("", list)) for _ in range(2))
+    """Make components as a front-end does, and forget them: others are made faster then."""
+    nobody: Any = _Nobody()
+    upper = new_clustering(MonitoredClustering("", list))
+    lower = new_clustering(ClusterClustering("", list, nobody, nobody, None))
     lower.bind(UP, upper.server(MEMBERSHIP))
+    upper.client(DOWN).bind(lower.server(VIEWS))
     lower.start()
+    for contract in FROM_RANKS:
+        _ = lower.server(CONTRACTS[contract]).stub

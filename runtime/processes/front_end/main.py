@@ -198,11 +198,13 @@ class FrontEndProcess:
         """Listen for those to be forwarded, if there may be any; tell the launcher if it fails."""
         if not self._configuration.forwards:
             return True
+        from runtime.membership.bind_address import use_transports
         from runtime.processes.front_end.forwarding import (
             Forwarding,  # not where all can reach each other
         )
 
         try:
+            use_transports(self._configuration.transports, self._configuration.module_folder)
             self._forwarding = Forwarding(
                 self._configuration, self._reactor, self._host.serve, self._inward
             )

@@ -31,7 +31,9 @@ def at_home(path: str, fault: GridError) -> str:
 
 
 def unable(names: RankNames, rank: str, why: str, python: str) -> GridError:
-    """Return the fault of a rank that cannot start its MPI."""
+    """Return the fault of a rank that cannot start its MPI; without a `python` it is another."""
+    if not python:
+        return GridError(f"{names.name(rank)} cannot start: {why}")
     return GridError(
         f"{names.name(rank)} cannot start MPI: {why}",
         cure=f"Install mpi4py and its MPI for {python}, or name another Python for the cluster",

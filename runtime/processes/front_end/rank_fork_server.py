@@ -22,8 +22,12 @@ from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals, coll
 from runtime.launchers.ranks import report_end
 from runtime.launchers.segments import mapped_segments, remove_segments
 from runtime.processes.rank import main as rank_main
-from runtime.processes.rank.forked_rank import become
+from runtime.processes.rank.forked_rank import become, end
 from runtime.processes.rank.proxy import WORD
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 NAME = "gcm-ranks"
 """What this process is called where processes are listed."""
@@ -196,9 +200,18 @@ class RankForkServer:
         job.ended.add(rank.pid)
         if not job.alive:
             del self._jobs[job.mark]
-            job.kill_at = time.monotonic() + GRACE
-            family.send_signal(job.left_behind(), family.TERM)
-            self._over.append(job)
+            if self._has_more_children():
+                job.kill_at = time.monotonic() + GRACE
+                family.send_signal(job.left_behind(), family.TERM)
+                self._over.append(job)
+
+    def _has_more_children(self) -> bool:
+        """Tell whether there may be others than ranks that live: what a rank leaves comes here."""
+        try:
+            with open("/proc/thread-self/children", "rb", 0) as file:
+                return not self._ranks.keys() >= set(map(int, file.read().split()))
+        except OSError:
+            return True  # this system has no such list
 
 
 def _accepted(listener: _socket.socket) -> _socket.socket:
@@ -218,8 +231,8 @@ def _mark_in(settings: list[bytes]) -> bytes:
     return next((one for one in settings if one.startswith(begin)), b"")
 
 
-def main(words: list[str]) -> int:
-    """Run as this process, and as each rank that it forks; return the exit code.
+def main(words: list[str]) -> NoReturn:
+    """Run as this process, and as each rank that it forks.
 
     The words are the number of the socket at which proxies are expected, and what COMM_WORLD is.
     """
@@ -228,6 +241,7 @@ def main(words: list[str]) -> int:
     listener = _socket.socket(fileno=int(words[0]))
     os.set_inheritable(listener.fileno(), False)
     _load(words[1])
+    shared = frozenset(sys.modules)
     gc.freeze()  # what is loaded stays, and all ranks share it
     forked = RankForkServer(listener).serve()
     if forked is None:
@@ -235,14 +249,16 @@ def main(words: list[str]) -> int:
     request = become(*forked)
     family.rename(os.path.basename(sys.executable))
     sys.argv[1:] = request.words
-    return rank_main.main(request.words, is_child=True)
+    end(rank_main.main(request.words, is_child=True), shared)
 
 
 def _load(comm_world: str) -> None:
     """Import what a rank needs before its program begins."""
+    import faulthandler  # noqa: F401 - likewise
+
     from runtime.membership import bind_address, rank_link  # noqa: F401 - likewise
     from runtime.mpi.process import native
-    from runtime.processes.rank import program as rank_program  # noqa: F401 - for ranks to come
+    from runtime.processes.rank import program, waits  # noqa: F401 - for ranks to come
 
     native.load()
     if comm_world == "grid":
@@ -258,6 +274,7 @@ def _load(comm_world: str) -> None:
             install,
             library_calls,
             lifetime,
+            rank_state,
             sessions,
             start,
         )

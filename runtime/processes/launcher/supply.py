@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gcm.records import dataclass
-from runtime.deployment.model import DeployedCluster
+from runtime.deployment.model import SSH, TCP, UNIX, DeployedCluster
 from runtime.deployment.planning.commands import (
     front_end_command,
     is_at_front_end,
@@ -27,7 +27,7 @@ from runtime.home import HOME, is_checkout
 from runtime.launchers.base import Launcher
 from runtime.launchers.spawning import activated
 from runtime.machine.paths import node_path
-from runtime.membership.bind_address import EVERYWHERE
+from runtime.membership.bind_address import EVERYWHERE, ON_MACHINE, bind_address
 from runtime.membership.run_directory import address_in
 from runtime.native_mpi import Job, native_mpi
 from runtime.processes.configuration import LISTENER, Configuration, Keys, NodeJob
@@ -298,7 +298,11 @@ def _transports(
         is_near = is_on_this_machine(plan)
     else:
         is_near, passage = all(is_at_front_end(cluster, node) for node in cluster.nodes), ""
-    return ("unix",) if is_near else ("unix", passage or EVERYWHERE)
+    named = [one for one in plan.deployment.transports if one != SSH]
+    if is_near and named[:2] == [UNIX, TCP]:  # nobody would come to the port
+        named.remove(TCP)
+    tcp = ON_MACHINE if is_near else passage or EVERYWHERE
+    return tuple(tcp if one == TCP else one for one in named)
 
 
 def _forwards(
@@ -309,12 +313,14 @@ def _forwards(
         return ""
     if passage:
         return Passage.parse(passage).bind_address(FORWARDER)
-    if not is_on_this_machine(plan):
-        return f"0.0.0.0:{cluster.front_end.port}"
-    clusters = plan.deployment.clusters()
-    if all(one.reachability is Reachability.DIRECT for one in clusters):
+    is_near, clusters = is_on_this_machine(plan), plan.deployment.clusters()
+    if is_near and all(one.reachability is Reachability.DIRECT for one in clusters):
         return ""
-    return address_in(run_directory, "forwarder")
+    useless = (SSH,) if is_near else (SSH, UNIX)
+    first = next(one for one in plan.deployment.transports if one not in useless)
+    if first == TCP:
+        first = ON_MACHINE if is_near else f"0.0.0.0:{cluster.front_end.port}"
+    return bind_address(run_directory, FORWARDER, first)
 
 
 def _tunnels(plan: DeploymentPlan, cluster: DeployedCluster) -> tuple[str, ...]:

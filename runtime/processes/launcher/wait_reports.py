@@ -190,10 +190,11 @@ class WaitReports:
             if not self._is_telling_due:  # a look that goes on may have asked before that wait
                 self._is_telling_due = True
                 self.ask(self._report_long_waits)
-        elif self._round is not None and number == self._round.number:
-            if type(clock := state.get("clock")) is float:
-                name = str(state.get("clock_of", ""))
-                self.clocks.answered(rank, name, number, clock, time.monotonic())
+            return
+        if type(clock := state.get("clock")) is float:  # of a late answer, too
+            name = str(state.get("clock_of", ""))
+            self.clocks.answered(rank, name, number, clock, time.monotonic())
+        if self._round is not None and number == self._round.number:
             self._round.answers[rank] = known
             self._go_on_if_complete()
 

@@ -6,6 +6,7 @@ import os
 import sys
 from contextlib import suppress
 
+from runtime.errors import GridError
 from runtime.launchers.family import rename
 from runtime.launchers.ranks import (
     rank_of_environment,
@@ -22,6 +23,7 @@ TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay 
 if TYPE_CHECKING:
     from typing import Any
 
+    from runtime.membership.bind_address import AdvertisedAddresses
     from runtime.membership.rank_link import RankLink
     from runtime.processes.rank.waits import RankWaits
 
@@ -58,10 +60,13 @@ def main(words: list[str], *, is_child: bool = False) -> int:
         return 1
     try:
         facts = _facts(options)
+        facts["doors"] = _doors(options, link)
+    except GridError as error:  # a transport of the user
+        link.wrapper.health.unable(name, str(error), "")
+        return 1
     except Exception as error:  # an MPI that cannot be loaded raises all kinds of errors
         link.wrapper.health.unable(name, f"{type(error).__name__}: {error}", sys.executable)
         return 1
-    facts["doors"] = ("", ()) if options.kind == "executable" else link.expect_ranks()
     link.wrapper.code = "" if options.kind == "executable" else options.application
     link.wrapper.membership.ready(name, [facts])
     link.wait_for_go()
@@ -99,6 +104,13 @@ def _facts(options: RankOptions) -> dict[str, Any]:
     # and where everything is killed at once it would stay.
     remove_segments(one for one in segments if one.startswith(MPICH))
     return {**facts, "segments": segments}
+
+
+def _doors(options: RankOptions, link: RankLink) -> AdvertisedAddresses:
+    if options.kind == "executable":
+        return "", ()
+    script = os.path.abspath(options.path) if options.kind == "script" else ""
+    return link.expect_ranks(os.path.dirname(script) or os.getcwd())
 
 
 def _run(options: RankOptions, link: RankLink) -> int:

@@ -66,20 +66,12 @@ def excerpt_of(
 
 def living_page(title: str) -> str:
     """Return the page that asks the server it came from for all that it shows."""
-    return _page({"document": _EMPTY | {"title": title}, "is_live": True}, title)
+    return _page({"document": {"title": title}, "is_live": True}, title)
 
 
 def policy() -> str:
     """Return the Content-Security-Policy of the page."""
     return _parts().policy
-
-
-_EMPTY: dict[str, object] = {
-    "kind": "run", "headline": "", "phase": "", "time": 0, "ranks": [], "sites": [], "others": [],
-    "errors": [], "findings": [], "waits_for": [], "faults": [], "traffic": [], "pairs": [],
-    "events": [], "calls": {"rows": [], "imbalance": []}, "log": [], "lines": 0,
-    "tables": [], "described": None, "is_over": False, "code": None, "core_hours": 0,
-}  # fmt: skip
 
 
 def _page(data: Mapping[str, object], title: str) -> str:

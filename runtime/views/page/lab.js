@@ -41,6 +41,7 @@ export function distances(lab, width) {
       s("circle", { cx: x, cy: y, r: 5, fill: colour(one.site) }, s("title", {}, `${one.name} ${rtt(one.rtt)}`)),
       near.length <= MOST_NAMED ? s("text", { x: isRight ? x + 8 : x - 8, y: y + 4, "text-anchor": isRight ? "start" : "end" }, one.name) : null];
   });
-  return s("svg", { role: "img", "aria-label": "peers by round trip", width: size, height: size, viewBox: `0 0 ${size} ${size}` },
+  const picture = s("svg", { role: "img", "aria-label": "peers by round trip", width: size, height: size, viewBox: `0 0 ${size} ${size}` },
     rings, points, s("circle", { cx: middle, cy: middle, r: 7, class: "s-ended" }));
+  return [picture, h("p", { class: "dim" }, "The farther from the middle, the longer the round trip (logarithmic); colours are sites.")];
 }

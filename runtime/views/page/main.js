@@ -26,7 +26,7 @@ const RUN = [
 const LAB = [["peers", "Peers", peers, true], ["distances", "Round trips", distances], ["runs", "Runs", runs]];
 
 function draw() {
-  const shown = state.document, sections = shown.kind === "lab" ? LAB : RUN;
+  const shown = state.document, sections = { run: RUN, lab: LAB }[shown.kind] ?? []; // nothing is known at first
   const focus = document.activeElement?.id, selection = document.activeElement?.selectionStart;
   document.title = shown.title;
   for (const [name, title, render, isWide] of sections) {
@@ -55,8 +55,8 @@ function draw() {
 function head(shown, sections) {
   const links = sections.filter(([name]) => !document.getElementById(name).hidden).map(([name, title]) => h("a", { href: `#${name}` }, title));
   document.getElementById("head").replaceChildren(
-    h("h1", {}, shown.title, ...(shown.kind === "lab" ? [] : badges(shown))),
-    h("p", { id: "told" }, shown.kind === "lab" ? shown.state : shown.headline),
+    h("h1", {}, shown.title, ...(shown.kind === "run" ? badges(shown) : [])),
+    h("p", { id: "told" }, (shown.kind === "lab" ? shown.state : shown.headline) ?? ""),
     h("p", { id: "connection", role: "status" }, state.connection), h("nav", { "aria-label": "sections" }, links));
 }
 

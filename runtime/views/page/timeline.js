@@ -10,7 +10,7 @@ export function timeline(run, width) {
   if (!rows.length) return null;
   const left = 56, axis = 38, height = rows.length > 100 ? 5 : rows.length > 40 ? 9 : 18, gap = height > 8 ? 2 : 0;
   const whole = rows.length * (height + gap), x = (time) => left + (width - left - 8) * Math.min(1, Math.max(0, time) / end);
-  const every = Math.max(1, Math.ceil(14 / (height + gap)));
+  const every = 2 ** Math.max(0, Math.ceil(Math.log2(14 / (height + gap)))), above = 6;
   const shown = new Set();
   const bar = (y, from, to, state, title) => {
     shown.add(state);
@@ -30,7 +30,7 @@ export function timeline(run, width) {
     ticks.push(s("line", { class: "axis", x1: x(time), x2: x(time), y1: 0, y2: whole + 4 }),
       s("text", { class: "dim", x: x(time), y: whole + 18, "text-anchor": "middle" }, time.toFixed(digits)));
   }
-  const picture = s("svg", { role: "img", width, height: whole + axis, viewBox: `0 0 ${width} ${whole + axis}`, "aria-label": "states of ranks over time" },
+  const picture = s("svg", { role: "img", width, height: above + whole + axis, viewBox: `0 ${-above} ${width} ${above + whole + axis}`, "aria-label": "states of ranks over time" },
     s("defs", {}, s("pattern", { id: "hatch", width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, s("line", { class: "hatch", y2: 7 }))),
     ticks, drawn,
     s("text", { class: "dim", x: (left + width) / 2, y: whole + 34, "text-anchor": "middle" }, "seconds since the start"),

@@ -51,7 +51,7 @@ function flowing(nodes, flows, most, show, width) {
     }),
     nodes.map((one) => {
       const [x, y] = place.get(one.id);
-      return s("g", {}, s("circle", { cx: x, cy: y, r: 15, class: "node s-ended" }), s("text", { x, y: y < height / 2 - 1 ? y - 22 : y + 30, "text-anchor": "middle" }, one.name));
+      return s("g", {}, s("circle", { cx: x, cy: y, r: 15, class: "node s-ended" }), s("text", { x, y: y < height / 2 - 1 ? y - 22 : y + 30, "text-anchor": "middle", class: "over" }, one.name));
     }));
 }
 

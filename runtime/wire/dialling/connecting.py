@@ -136,12 +136,14 @@ class CountingConnector(Connector):
     """A connector that counts, without a bound of its own.
 
     `between` are the front-ends between this rank and each peer, as far as this end has dialled.
-    `front_ends` says where the forwarders of clusters listen.
+    `front_ends` says where the forwarders of clusters listen; `over` has the transports of the user
+    by which ranks were connected to directly, by their names.
     """
 
     def __init__(self, front_ends: Mapping[tuple[int, int], Party] | None = None) -> None:
         self.front_ends = dict(front_ends or {})
         self.between: dict[int, tuple[str, ...]] = {}
+        self.over: dict[str, str] = {}
         self.tries = 0
         self.failures = 0
 
@@ -191,8 +193,9 @@ class DirectConnector(CountingConnector):
             )
         patience = self._proof_timeout
         return Dialling(
-            str(party), party.member, ways, credentials, now, proof_timeout=patience, counts=counts
-        )
+            str(party), party.member, ways, credentials, now,
+            proof_timeout=patience, counts=counts, over=self.over,
+        )  # fmt: skip
 
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Take note of how a peer is reached, where it is this end that has dialled."""
@@ -242,7 +245,8 @@ class Dialling(ProvingAttempt):
 
     Where the connection was taken at once and nobody proves itself, the process is there but does
     not run now. If there are no other addresses it is waited for: its system ends the connection
-    when the process ends, and `silence` of its host is noticed.
+    when the process ends, and `silence` of its host is noticed. `over` is told the transport of the
+    user by which it was reached.
     """
 
     def __init__(
@@ -257,8 +261,10 @@ class Dialling(ProvingAttempt):
         proof_timeout: float = PROOF_TIMEOUT,
         silence: float = SILENCE_TIMEOUT,
         counts: CountingConnector | None = None,
+        over: dict[str, str] | None = None,
     ) -> None:
         self._counts = counts
+        self._over = over
         self._words = words
         self._name = name
         self._ways = list(ways)
@@ -314,6 +320,8 @@ class Dialling(ProvingAttempt):
                 raise TimeoutError(f"no proof within {self._proof_timeout:g} s")
             self.deadline = now + self._proof_timeout
             return None
+        if self._over is not None:
+            self._over[self._name] = named_by_user(self._address)
         return self._proved(self._exchange)
 
     def _has_connected(self, connected: socket.socket) -> bool:

@@ -159,8 +159,11 @@ class ReferenceController(Connector):
         for peer, one in traffic.items():
             if not one.connections:
                 continue
-            name = directory.party(peer).name
-            key = name if by_rank else name.rpartition(":")[0], self.connector.between.get(peer)
+            party, between = directory.party(peer), self.connector.between.get(peer)
+            if between == () and (over := self.connector.over.get(party.member)):
+                between = (over,)
+            name = party.name
+            key = name if by_rank else name.rpartition(":")[0], between
             peers, messages, size = sums.get(key, (0, 0, 0))
             sums[key] = peers + 1, messages + one.sent_messages, size + one.sent_bytes
         return [(*key, *value) for key, value in sums.items()]

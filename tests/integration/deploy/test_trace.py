@@ -200,7 +200,7 @@ def test_a_trace_that_cannot_be_written_is_refused_before_the_run(
 
 
 PING = """\
-import time
+import sys
 
 import numpy as np
 from mpi4py import MPI
@@ -214,7 +214,9 @@ for tag in range(300):
     elif world.rank == far:
         world.Recv(data, source=near, tag=tag)
         world.Send(data, dest=near, tag=tag)
-time.sleep(1.0)  # who ends at once may not have been asked for the time on its clock
+if world.rank == near:
+    print("done", flush=True)
+    sys.stdin.readline()  # who ends at once may not have been asked for the time on its clock
 world.Barrier()
 """
 
@@ -239,7 +241,12 @@ def test_clocks_of_other_hosts_are_aligned_within_the_error_that_is_told(
             "</site></grid></deployment>",
             encoding="utf-8",
         )
-        _, err = start("--quiet", "--trace", trace, grid).communicate(timeout=60)
+        run = start("--quiet", "--trace", trace, grid, stdin=subprocess.PIPE)
+        assert run.stdout is not None
+        assert run.stdout.readline() == "done\n"
+        while "does not answer" in start("waits", str(run.pid)).communicate(timeout=60)[0]:
+            pass  # a busy machine
+        _, err = run.communicate("\n", timeout=60)
     assert err == ""
     told = json.loads(trace.read_bytes())
     errors = told["otherData"]["error of clocks"]

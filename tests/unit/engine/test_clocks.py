@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.clocks import Clocks, name_of_clock
+from runtime.clocks import MOST_ASKED, Clocks, name_of_clock
 
 SECONDS = st.floats(0.001, 10.0)
 
@@ -23,12 +23,14 @@ def test_the_error_is_never_larger_than_told(ahead: float, ways: list[tuple[floa
     assert error <= min(sum(one) for one in ways) / 2 + 1e-6
 
 
-def test_an_answer_to_an_older_question_says_nothing() -> None:
+def test_a_late_answer_says_something_until_its_question_is_forgotten() -> None:
     clocks = Clocks("ours")
-    clocks.asked(1, 0.0)
-    clocks.asked(2, 5.0)
-    clocks.answered("0:0:0", "theirs", 1, 100.0, 5.5)
+    for number in range(MOST_ASKED + 1):
+        clocks.asked(number, float(number))
+    clocks.answered("0:0:0", "theirs", 0, 100.0, 20.0)
     assert clocks.difference("0:0:0", "theirs", 107.0, 7.0) == (100.0, None)
+    clocks.answered("0:0:0", "theirs", 1, 100.0, 5.0)
+    assert clocks.difference("0:0:0", "theirs", 107.0, 7.0) == (97.0, 2.0)
 
 
 def test_processes_of_one_host_read_the_same_clock() -> None:

@@ -168,8 +168,11 @@ def test_at_the_end_only_what_could_never_go_on_stays_of_waits_and_the_lost_are_
     document: dict[str, Any] = view.document()
     assert [one["text"] for one in document["findings"]] == ["waits"]
     assert document["core_hours"] == 0
-    view.take(Fact(6.0, MACHINE, RunEnded(0)))
-    document = dict[str, Any](view.document())
+    assert view.document(now=5.0)["time"] == 6.0
+    view.take(Fact(6.5, MACHINE, RunEnded(0)))
+    view.take(Fact(9.0, MACHINE, Logged("the command ends later")))
+    document = dict[str, Any](view.document(now=9.5))
+    assert (document["time"], document["headline"].split("; ")[-1]) == (6.5, "ended after 6.5 s")
     assert document["findings"] == []
     assert document["calls"]["untold"] == 3
     assert document["sites"][0]["name"] == "n"

@@ -1,0 +1,56 @@
+"""What a program leaves to the end of Python: in a rank it is done as in Python alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.mpi
+
+PROGRAM = """
+import atexit, sys, threading, weakref
+import helper
+
+class Last:
+    def __init__(self, name):
+        self.name = name
+
+    def __del__(self):
+        print("gone:", self.name, sys.version_info.major, helper.NAME)
+
+def refers_to_its_module():
+    return left
+
+left, cycle, helper.left = Last("left"), Last("cycle"), Last("in a module")
+cycle.itself = cycle
+weakref.finalize(left, print, "finalised")
+atexit.register(print, "at exit")
+file = open(sys.argv[1], "a")
+file.write("written\\n")
+if sys.argv[2] == "thread":
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+"""
+
+
+@pytest.mark.parametrize("rest", ["nothing", "thread"])
+def test_a_rank_ends_as_python_does(tmp_path: Path, rest: str) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "helper.py").write_text("NAME = 'helper'\n")
+    words = ["program.py", "file", rest]
+    alone = told([sys.executable, *words], tmp_path)
+    deploy = Path(sys.executable).with_name("gcm-deploy")
+    two = told([str(deploy), "--quiet", "-n", "2", *words], tmp_path)
+    assert sorted(two) == sorted(2 * alone)
+    assert {"at exit", "finalised", "gone: cycle 3 helper"} < {*alone}
+    assert (tmp_path / "file").read_text() == "written\n" * 3
+
+
+def told(command: list[str], folder: Path) -> list[str]:
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stderr == ""
+    return done.stdout.splitlines()
