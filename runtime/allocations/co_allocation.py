@@ -175,6 +175,12 @@ class CoAllocation:
                     one.asks_at = now
         return effects + self._asked_again(now)
 
+    def lost(self, cluster: str) -> None:
+        """Forget the nodes of a cluster whose job has ended; it may `ask` again, and comes late."""
+        queue, self._after = self._queues[cluster], None
+        queue.held = None
+        queue.asked.clear()
+
     def withdrawn(self, request: QueueRequest) -> bool:
         """Forget a request that came to nothing; return whether its cluster can do without it."""
         queue = self._queues[request.cluster]

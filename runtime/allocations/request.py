@@ -28,7 +28,8 @@ class JobRequest:
     The run ends `reserve` seconds before the job does, None for what is usual, and its ranks get
     the `signal` with that name, if any, `signal_before` seconds before. `job` is the number of one
     that runs already, instead of all this; it is left as it is. Nodes may be `idle` for so many
-    seconds while other clusters of the run wait for theirs, None for what is usual.
+    seconds while other clusters of the run wait for theirs, None for what is usual. Another job is
+    asked for `again` so many times when one has ended before its ranks have.
     """
 
     system: str
@@ -48,6 +49,7 @@ class JobRequest:
     leave_out: tuple[str, ...] = ()
     job: str = ""
     idle: float | None = None
+    again: int = 0
 
     @property
     def longest_idle(self) -> float:

@@ -211,6 +211,11 @@ class DeployedCluster:
         return has_no_way and self.batch is None
 
     @property
+    def asks_again(self) -> bool:
+        """Whether another job is asked for once that of its nodes has ended."""
+        return self.batch is not None and self.batch.again > 0
+
+    @property
     def host(self) -> str:
         """Return the machine of its front-end, by its name on the path there."""
         if self.launcher is not None:

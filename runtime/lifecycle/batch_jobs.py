@@ -7,8 +7,8 @@ from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.lifecycle import events
-from runtime.lifecycle.cluster_life import PlaceEvent, PlaceStage, ResultsEvent
-from runtime.lifecycle.events import Effect, Fill, LeaveOut, LetGo, Show
+from runtime.lifecycle.cluster_life import ClusterLife, PlaceEvent, PlaceStage, ResultsEvent
+from runtime.lifecycle.events import AskAgain, Effect, Fill, LeaveOut, LetGo, Show
 from runtime.lifecycle.run_parts import RunParts
 from runtime.lifecycle.walltimes import Walltimes
 from runtime.machine.deaths import RankDeath
@@ -22,6 +22,8 @@ class BatchJobs:
     walltimes: Walltimes
     queued: dict[str, str] = field(default_factory=dict)
     """What batch systems say of the jobs of clusters that wait in a queue."""
+    lost: dict[str, list[str]] = field(default_factory=dict)
+    """What became of the jobs of clusters that have asked for others."""
     lost_early: list[events.PlaceLost] = field(default_factory=list)
     """What became of late ones before the run began; the others are told once they run."""
 
@@ -45,7 +47,7 @@ class BatchJobs:
         self.run.clusters[cluster].advance_place(PlaceEvent.GRANTED)
         self.queued.pop(cluster, None)
         if event.walltime is not None:
-            self.walltimes.grant(cluster, event.walltime)
+            self.walltimes.grant(cluster, event.walltime, is_outlived=self.may_ask(cluster))
         if cluster not in self.run.late:
             self._await_start()
         left = self.walltimes.left(cluster, self.run.clock.now)
@@ -77,22 +79,48 @@ class BatchJobs:
         """Take no note any more of the job of a cluster; one that is late never comes."""
         cluster, is_late = self.run.clusters[event.cluster], event.cluster in self.run.late
         self.queued.pop(event.cluster, None)
-        why = event.why.splitlines()[0].removeprefix(f"{cluster.name}: ") if is_late else ""
+        is_told = is_late or event.cluster in self.lost
+        why = _first_line(cluster, event.why) if is_told else ""
         yield Show(self.run.plan.path_of(event.cluster), "lost", why)
         if is_late:
             cluster.advance_results(ResultsEvent.CALLED)
             cluster.advance_results(ResultsEvent.SETTLED, "no rank has run there")
             yield LetGo(event.cluster)
 
-    def why_over(self) -> str:
-        """Return why the run has to end now; empty where no job is near its end."""
+    def may_ask(self, cluster: str) -> bool:
+        """Tell whether another job may be asked for once that of a cluster has ended."""
+        return len(self.lost.get(cluster, ())) < self.run.plan.again.get(cluster, 0)
+
+    def ask_again(self, event: events.PlaceLost) -> Iterator[Effect]:
+        """Let a cluster come late whose job has ended: its ranks are started in another one."""
+        cluster, name = self.run.clusters[event.cluster], event.cluster
+        ended, jobs = _first_line(cluster, event.why), self.lost.setdefault(name, [])
+        jobs.append(ended)
+        asks = f"asks for another job ({len(jobs)} of {self.run.plan.again[name]})"
+        yield Show(self.run.plan.path_of(name), "lost", f"{asks}: {ended}")
+        yield from self.walltimes.forget(name)
+        self.run.late.add(name)
+        cluster.advance_place(PlaceEvent.OPENED)
+        for one in cluster.ranks:
+            if not one.has_ended_well:
+                yield Show(self.run.plan.rank_paths[one.rank], "queued")
+        yield self._show(name, asks)
+        yield AskAgain(name)
+
+    def before(self, cluster: str) -> str:
+        """Return what became of the jobs instead of which others were asked for, for a message."""
+        jobs = self.lost.get(cluster, ())
+        head = f'\n    again="{self.run.plan.again.get(cluster)}", and these jobs were lost before:'
+        return "\n        ".join((head, *jobs)) if jobs else ""
+
+    def over(self) -> events.PlaceLost | None:
+        """Return a cluster whose job is near its end, and how near; None for none."""
         over = self.walltimes.over()
         if over is None:
-            return ""
+            return None
         left = self.walltimes.left(over, self.run.clock.now)
         what = f"{self.run.clusters[over].name}: its job has {left:.0f} s left"
-        cure = "Ask for more walltime, or let the program save its state before that"
-        return f"{what}, so the run was ended. {cure}"
+        return events.PlaceLost(over, what)
 
     def _show(self, cluster: str, words: str) -> Show:
         late = (
@@ -109,3 +137,7 @@ class BatchJobs:
         is_there = all(one.place is not PlaceStage.QUEUED for one in there)
         if is_there and self.run.outcome is None:
             self.run.clock.allow(self.run.timeouts.start)
+
+
+def _first_line(cluster: ClusterLife, why: str) -> str:
+    return why.splitlines()[0].removeprefix(f"{cluster.name}: ")

@@ -26,7 +26,7 @@ class PlaceStage(StrEnum):
     CLOSED = "closed"
     """It has ended, as asked."""
     LOST = "lost"
-    """It has gone without being asked, and with it what its ranks have made."""
+    """It has gone without being asked, and with it what its ranks have made; another may come."""
 
 
 class PlaceEvent(StrEnum):
@@ -81,7 +81,7 @@ class ResultsEvent(StrEnum):
 
 _P, _J, _R = PlaceStage, JobStage, ResultsStage
 PLACE: dict[tuple[PlaceStage, PlaceEvent], PlaceStage] = {
-    (_P.ABSENT, PlaceEvent.OPENED): _P.OPEN,
+    **{(one, PlaceEvent.OPENED): _P.OPEN for one in (_P.ABSENT, _P.LOST)},
     **{(one, PlaceEvent.QUEUED): _P.QUEUED for one in (_P.OPEN, _P.QUEUED)},
     **{(one, PlaceEvent.GRANTED): _P.OPEN for one in (_P.OPEN, _P.QUEUED)},
     (_P.OPEN, PlaceEvent.CONDEMNED): _P.CONDEMNED,

@@ -22,10 +22,14 @@ class StepUp:
 
 @dataclass(frozen=True, slots=True)
 class StepFailed:
-    """A step of the plan will not come up; `why` is the whole message."""
+    """A step of the plan will not come up; `why` is the whole message.
+
+    If that `is_final`, another attempt would fail as well.
+    """
 
     step: str
     why: str
+    is_final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +257,13 @@ class LeaveOut:
 
 
 @dataclass(frozen=True, slots=True)
+class AskAgain:
+    """Ask for other nodes for a cluster that was lost, which comes late then."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fill:
     """Start the ranks of a cluster that has come late, in the places that were kept for them."""
 
@@ -353,11 +364,12 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class LimitTime:
-    """Tell all ranks in how many seconds the run `ends`, and in how many they `save` their state.
+    """Tell the ranks of a cluster in how many seconds they are ended, and save their state before.
 
     Both are infinite once no job limits them any more.
     """
 
+    cluster: str
     ends: float
     saves: float
 
@@ -379,6 +391,7 @@ class Finish:
 Effect = (
     Start
     | LeaveOut
+    | AskAgain
     | Fill
     | LetGo
     | Discard

@@ -122,7 +122,7 @@ class RunEnding:
         cluster.advance_place(PlaceEvent.LOST if is_lost else PlaceEvent.CLOSED)
         why = ""
         if event.cluster in self.run.late:
-            why = f"its job was cancelled; never there: {plan.ranks_of(event.cluster)}"
+            why = f"its job was cancelled; not there at the end: {plan.ranks_of(event.cluster)}"
         yield Show(plan.path_of(event.cluster), "ended", why)
         self._lose_output([cluster])
         cluster.advance_job(JobEvent.OUTPUT_TAKEN)

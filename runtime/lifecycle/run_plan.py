@@ -21,7 +21,8 @@ class RunPlan:
     some to its ranks, `paths` each step and `rank_paths` each rank to where it stands in the tree
     that users see. `survivors` are the clusters whose ranks go on when others are lost. `replicas`
     says which rank of COMM_WORLD each process is a replica of, and is empty where every rank is one
-    process. `names` name ranks in messages.
+    process. `names` name ranks in messages. `again` says of each cluster behind a queue how many
+    other jobs it may ask for.
     """
 
     steps: Mapping[str, frozenset[str]]
@@ -35,6 +36,7 @@ class RunPlan:
     has_assembly: bool = False
     replicas: Mapping[str, int] = field(default_factory=dict)
     names: RankNames = field(default_factory=RankNames)
+    again: Mapping[str, int] = field(default_factory=dict)
 
     def path_of(self, cluster: str) -> str:
         """Return where a cluster stands in the tree."""
@@ -72,6 +74,7 @@ def run_plan_of(plan: DeploymentPlan) -> RunPlan:
         has_assembly=plan.deployment.assembly is not None,
         replicas=replica_ranks(plan),
         names=plan.deployment.rank_names(),
+        again={one.identifier: one.batch.again for one in clusters if one.batch is not None},
     )
 
 

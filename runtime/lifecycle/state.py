@@ -31,7 +31,7 @@ class RunState:
 
     def __init__(self, run: RunParts) -> None:
         self.run = run
-        self.batch = BatchJobs(run, Walltimes(run.clock))
+        self.batch = BatchJobs(run, Walltimes(run.clock, run.plan.ranks))
         self.ending = RunEnding(run, NeededResults(run))
         self._progress = RunProgress(run.plan, run.ranks)
 
@@ -121,7 +121,8 @@ class RunState:
         is_lost = cluster in self.run.clusters and self._is_lost(cluster)
         if cluster in self.run.late:
             if not is_lost:
-                yield from self._place_lost(events.PlaceLost(cluster, event.why))
+                lost = events.PlaceLost(cluster, event.why)
+                yield from self._place_lost(lost, is_final=event.is_final)
         elif starts or not is_lost:
             yield self._show(event.step, "failed")
             if starts:
@@ -279,8 +280,8 @@ class RunState:
         run = self.run
         if run.life.stage is RunStage.RUNNING:
             yield from self.batch.walltimes.take_signals()
-            if why := self.batch.why_over():
-                yield from self.ending.fail(why, WALLTIME_OVER)
+            if over := self.batch.over():
+                yield from self._walltime_over(over)
                 return
         if not run.clock.is_over:
             return
@@ -293,6 +294,15 @@ class RunState:
             yield Explain()
         else:
             yield from self._explained(events.Explained())
+
+    def _walltime_over(self, over: events.PlaceLost) -> Iterator[Effect]:
+        """End the run, or give up a job that is about to end, and ask for another one."""
+        if self.batch.may_ask(over.cluster):
+            yield from self._place_lost(over)
+            return
+        cure = "Ask for more walltime, or let the program save its state before that"
+        why = f"{over.why}, so the run was ended. {cure}{self.batch.before(over.cluster)}"
+        yield from self.ending.fail(why, WALLTIME_OVER)
 
     def _left(self) -> str:
         """Return whose ranks have not ended, an empty string where none are left."""
@@ -332,21 +342,34 @@ class RunState:
 
     # --- what is lost -------------------------------------------------------------------------
 
-    def _place_lost(self, event: events.PlaceLost) -> Iterator[Effect]:
+    def _place_lost(self, event: events.PlaceLost, *, is_final: bool = False) -> Iterator[Effect]:
         cluster, is_late = self.run.clusters[event.cluster], event.cluster in self.run.late
         cluster.advance_place(PlaceEvent.LOST, event.why)
         cluster.advance_job(JobEvent.ENDED, "it was lost with its front-end")
+        is_awaited = self._is_awaited(cluster)
+        if is_awaited and self.batch.may_ask(event.cluster) and not is_final:
+            if not is_late:
+                yield from self._go_on_without(cluster, event.why, _WITH_FRONT_END)
+            yield from self.batch.ask_again(event)
+            return
         yield from self.batch.lose(event)
         runs = self.run.life.phase is RunPhase.RUNNING
         if is_late and not runs:
             self.batch.lost_early.append(event)
             return
         self.run.late.discard(event.cluster)
-        if runs and cluster.goes_on:
-            how = _NEVER_THERE if is_late else "was lost with its front-end"
+        if runs and cluster.goes_on and not is_awaited:
+            how = _NEVER_THERE if is_late else _WITH_FRONT_END
             yield from self._go_on_without(cluster, event.why, how)
         else:
-            yield from self._lost(event.cluster, event.why)
+            yield from self._lost(event.cluster, event.why + self.batch.before(event.cluster))
+
+    def _is_awaited(self, cluster: ClusterLife) -> bool:
+        """Tell whether ranks that run need those of a lost cluster that asks for other jobs."""
+        runs = self.run.life.stage is RunStage.RUNNING
+        runs &= any(not one.is_kept for one in self.run.jobs)
+        asks = self.run.plan.again.get(cluster.identifier, 0) > 0
+        return asks and runs and not all(one.has_ended_well for one in cluster.ranks)
 
     def _go_on_without(self, cluster: ClusterLife, why: str, how: str) -> Iterator[Effect]:
         """Let the others know that a front-end has gone, and how with it all of its ranks."""
@@ -385,6 +408,7 @@ class RunState:
             yield from self.ending.fail(why, NEVER_STARTED)
 
 
+_WITH_FRONT_END = "was lost with its front-end"
 _NEVER_THERE = "will never come, its cluster was given up"
 _OF_PLACES = (events.PlaceQueued, events.PlaceGranted, events.PlaceLost, events.PlaceClosed)
 """What may be under way when a front-end is lost, and then changes nothing any more."""
@@ -413,7 +437,7 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], tuple[type, ...], _Action | None], ...
     ((*_BEFORE, _S.RUNNING), (_E.PlaceLost,), lambda state: state._place_lost),
     ((*_BEFORE, _S.RUNNING), (_E.NodeLost,), lambda state: state._node_lost),
     ((_S.RUNNING,), (_E.StepUp,), lambda state: state.batch.step_up),
-    ((_S.RUNNING,), (_E.RankHere, _E.OutputPassedOn, _E.PlaceClosed), None),
+    ((_S.RUNNING,), (_E.RankHere, _E.OutputPassedOn, _E.PlaceClosed, _E.PlaceLate), None),
     ((_S.RUNNING,), (_E.RankReady,), lambda state: state._rank_again),
     ((_S.RUNNING,), (RankDeath,), lambda state: state._rank_died),
     ((_S.RUNNING,), (_E.Aborted,), lambda state: state._aborted),

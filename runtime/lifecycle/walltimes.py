@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import field
 
 from gcm.records import dataclass
@@ -54,20 +54,27 @@ class RunClock:
 
 @dataclass(slots=True)
 class Walltimes:
-    """The walltimes of the clusters of a run that are behind a queue."""
+    """The walltimes of those `clusters` of a run that are behind a queue."""
 
     clock: RunClock
+    clusters: Collection[str]
     _known: dict[str, tuple[float, Walltime]] = field(default_factory=dict)
     _signalled: set[str] = field(default_factory=set)
+    _outlived: set[str] = field(default_factory=set)
+    """The clusters whose jobs end without the run, since another one is asked for then."""
 
-    def grant(self, cluster: str, walltime: Walltime) -> None:
-        """Count the time of a cluster from now on."""
+    def grant(self, cluster: str, walltime: Walltime, *, is_outlived: bool = False) -> None:
+        """Count the time of a cluster from now on; its job ends the run unless that outlives it."""
         self._known[cluster] = self.clock.now + walltime.left, walltime
+        if is_outlived:
+            self._outlived.add(cluster)
 
     def forget(self, cluster: str) -> Iterator[LimitTime]:
         """Let the job of a cluster end when it does: the run goes on without it."""
+        self._signalled.discard(cluster)
+        self._outlived.discard(cluster)
         if self._known.pop(cluster, None) is not None:
-            yield self._limit()
+            yield from map(self._limit, self.clusters)
 
     def left(self, cluster: str, now: float) -> float | None:
         """Return how many seconds the job of a cluster has left; None without a limit."""
@@ -75,9 +82,9 @@ class Walltimes:
         return None if known is None else max(0.0, known[0] - now)
 
     def limit(self) -> Iterator[LimitTime]:
-        """Let ranks know of the limit of the run, if a job limits it."""
+        """Let ranks know of the jobs that limit them, if any do."""
         if self._known:
-            yield self._limit()
+            yield from map(self._limit, self.clusters)
 
     @property
     def due(self) -> float | None:
@@ -92,14 +99,19 @@ class Walltimes:
         return [Signal(cluster, self._known[cluster][1].signal) for cluster in due]
 
     def over(self) -> str | None:
-        """Return a cluster whose job is so near its end that the run has to end; else None."""
+        """Return a cluster whose job is so near its end that its ranks have to end; else None."""
         return next((one for one in self._known if self._end_of(one) <= self.clock.now), None)
 
-    def _limit(self) -> LimitTime:
-        """Return the times of whichever job ends first, and of whichever saves its state first."""
-        now, ends = self.clock.now, [self._end_of(one) for one in self._known]
-        saves = [end - walltime.signal_before for end, walltime in self._known.values()]
-        return LimitTime(min(ends, default=math.inf) - now, min(saves, default=math.inf) - now)
+    def _limit(self, cluster: str) -> LimitTime:
+        """Return the times of whichever job ends first, and of whichever saves its state first.
+
+        Only its own job, and those with which the run ends, count for a cluster.
+        """
+        now, known = self.clock.now, self._known
+        jobs = [one for one in known if one == cluster or one not in self._outlived]
+        ends = min(map(self._end_of, jobs), default=math.inf)
+        saves = min((known[one][0] - known[one][1].signal_before for one in jobs), default=math.inf)
+        return LimitTime(cluster, ends - now, saves - now)
 
     def _end_of(self, cluster: str) -> float:
         end, walltime = self._known[cluster]

@@ -22,7 +22,7 @@ from runtime.membership.run_directory import read_key
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.keys import member_name
-from runtime.transport.lean import LeanChannel
+from runtime.transport.lean import HOST_SILENCE, LeanChannel
 from runtime.transport.messages import CALL, Target
 
 if TYPE_CHECKING:
@@ -80,7 +80,11 @@ class RankLink:
             proved, self._dispatch, self._call_above, self._appeal, above=above
         )
         self._channel = _Shared.dial(
-            bootstrap.address, self.credentials, bootstrap.patience, peer=cluster
+            bootstrap.address,
+            self.credentials,
+            bootstrap.patience,
+            peer=cluster,
+            silence=HOST_SILENCE,
         )
         self._lock = _thread.allocate_lock()
         self._serving = _thread.allocate_lock()

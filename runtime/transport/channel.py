@@ -296,7 +296,7 @@ class Channel:
         try:
             self._outbox.flush()
         except OSError as error:
-            self._reader.read_last(f"the connection broke: {error}")
+            self._reader.read_last(error)
             return
         self.flow.release()
         while (request := self._backlog.take()) is not None:
@@ -417,12 +417,13 @@ class Channel:
                 _LINGER_SECONDS, lambda: self.handle_end("it was closed on this side")
             )
 
-    def handle_end(self, why: str) -> None:
+    def handle_end(self, why: str, cause: OSError | None = None) -> None:
         """Let go of everything, since the connection has ended."""
         with self._lock:
             if self._ended is not None:
                 return
             self._ended = ChannelClosed(why, place=self.peer)
+            self._ended.__cause__ = cause
         self._advance(ChannelEvent.ENDED, why)
         if self._linger is not None:
             self._linger.cancel()

@@ -34,8 +34,8 @@ class FrameListener(Protocol):
     def handle_frame(self, frame: Frame) -> None:
         """Take a frame; raises FrameError if it makes no sense."""
 
-    def handle_end(self, why: str) -> None:
-        """Take note that the connection has ended."""
+    def handle_end(self, why: str, cause: OSError | None = None) -> None:
+        """Take note that the connection has ended, perhaps as the system said."""
 
     def give_up(self, why: str) -> None:
         """End a connection over which something came that makes no sense."""
@@ -62,7 +62,7 @@ class ChannelReader:
         self._has_begun = self._has_ended = False
         self._is_elsewhere = False  # a thread that waits for its answer reads
         self._deferred: deque[Frame] = deque()  # what that one has read for others
-        self._broken = ""  # why nothing can be sent any more
+        self._broken: OSError | None = None  # why nothing can be sent any more
         self.received_bytes = 0
 
     def begin(self, received: bytes) -> None:
@@ -91,13 +91,16 @@ class ChannelReader:
 
     # -- on the reactor's thread -----------------------------------------------------------------
 
-    def read_last(self, broken: str) -> None:
+    def read_last(self, broken: OSError) -> None:
         """End the connection, which is `broken`, behind what the other end still said before."""
         self._broken = broken
         self.readable()
         with self._wanting:
             if not self._is_elsewhere:  # else the reader does this when nothing is left
-                self._listener.handle_end(broken)
+                self._handle_break(broken)
+
+    def _handle_break(self, error: OSError) -> None:
+        self._listener.handle_end(f"the connection broke: {error}", error)
 
     def readable(self) -> None:
         """Read what has come, unless a caller does."""
@@ -118,7 +121,7 @@ class ChannelReader:
             try:
                 count = self._stream.receive_into(space)
             except OSError as error:
-                self._listener.handle_end(f"the connection broke: {error}")
+                self._handle_break(error)
                 return
             if not count:
                 if count is not None:
@@ -160,7 +163,7 @@ class ChannelReader:
         finally:
             self._reading.release()
             self._read_elsewhere(False)
-            if self._broken:
+            if self._broken is not None:
                 self._reactor.soon(partial(self.read_last, self._broken))
             elif self._deferred:
                 self._reactor.soon(self.readable)
@@ -187,8 +190,7 @@ class ChannelReader:
             self.received_bytes += count
             frames = self._frames.filled(count)
         except OSError as error:
-            why = f"the connection broke: {error}"
-            self._reactor.soon(partial(self._listener.handle_end, why))
+            self._reactor.soon(partial(self._handle_break, error))
             return False
         except FrameError as error:
             self._reactor.soon(partial(self._listener.give_up, str(error)))

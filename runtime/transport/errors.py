@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+
 from runtime.errors import GridError
+
+_NO_ANSWER = (errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
 
 
 class TransportError(GridError):
@@ -27,6 +31,11 @@ class Unreachable(TransportError):
 
 class ChannelClosed(TransportError):
     """The connection ended; whatever was awaited over it will not come."""
+
+    @property
+    def is_silence(self) -> bool:
+        """Whether the host of the other end does not answer: its process may go on there."""
+        return isinstance(self.__cause__, OSError) and self.__cause__.errno in _NO_ANSWER
 
     def without_result_of(self, call: object) -> ChannelClosed:
         """Return why a call that was made over the connection has no result."""

@@ -34,19 +34,28 @@ from runtime.transport.messages import (
     result_frame,
     target_of,
 )
-from runtime.transport.transports import announce, named_by_user, socket_for
+from runtime.transport.transports import announce, end_when_silent, named_by_user, socket_for
 
 HANDSHAKE_SECONDS = 10.0
+HOST_SILENCE = 20.0
+"""Seconds after which a rank and its front-end give up the other's host if it does not answer."""
+
 _PIECE = 4096
 _MOST_VIEWS = 512  # within what one system call takes
 
 
 def dial(
-    address: str, credentials: Credentials, timeout: float = HANDSHAKE_SECONDS, *, peer: str = ""
+    address: str,
+    credentials: Credentials,
+    timeout: float = HANDSHAKE_SECONDS,
+    *,
+    peer: str = "",
+    silence: float = 0.0,
 ) -> tuple[_socket.socket, str, bytes]:
     """Connect and prove; return the socket, the name of the listener, and what it already sent.
 
     `peer` is the name that the listener should have; it may be left out where all share a secret.
+    After `silence` seconds in which its host does not answer the connection ends, if any are given.
 
     Raises:
         Unreachable: nobody answers at `address` within `timeout` seconds.
@@ -54,16 +63,9 @@ def dial(
     """
     greeting = Dialler(credentials, os.urandom(NONCE), peer)
     deadline = time.monotonic() + timeout
-    made, where = socket_for(address)
-    try:
-        made.settimeout(timeout)
-        made.connect(where)
-        announce(made, address)
-    except OSError as error:
-        made.close()
-        raise Unreachable(
-            f"nobody answers: {error}", place=address, cure="Is the process there still running?"
-        ) from error
+    made = _connected(address, timeout)
+    if silence:
+        end_when_silent(made, silence)
     try:
         always = bool(named_by_user(address))
         made = secured(made, credentials, dialled=True, peer=peer, always=always)
@@ -95,6 +97,20 @@ def dial(
     return made, greeting.peer, greeting.rest
 
 
+def _connected(address: str, timeout: float) -> _socket.socket:
+    made, where = socket_for(address)
+    try:
+        made.settimeout(timeout)
+        made.connect(where)
+        announce(made, address)
+    except OSError as error:
+        made.close()
+        raise Unreachable(
+            f"nobody answers: {error}", place=address, cure="Is the process there still running?"
+        ) from error
+    return made
+
+
 class LeanChannel:
     """A channel for one thread that waits for what it asks.
 
@@ -120,9 +136,10 @@ class LeanChannel:
         timeout: float = HANDSHAKE_SECONDS,
         *,
         peer: str = "",
+        silence: float = 0.0,
     ) -> LeanChannel:
         """Connect to `peer` at `address`; raises as `dial` does."""
-        return cls(*dial(address, credentials, timeout, peer=peer))
+        return cls(*dial(address, credentials, timeout, peer=peer, silence=silence))
 
     def fileno(self) -> int:
         """Return the file descriptor, to be watched together with others."""

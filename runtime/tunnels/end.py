@@ -224,6 +224,8 @@ def listeners(paths: Mapping[int, str]) -> Iterator[tuple[int, socket.socket]]:
     for other, path in paths.items():
         made = socket.socket(socket.AF_UNIX)
         os.fchmod(made.fileno(), 0o600)
+        with suppress(FileNotFoundError):
+            os.unlink(path)  # it led to a front-end that another one follows
         made.bind(path)
         made.listen(socket.SOMAXCONN)
         yield other, made

@@ -16,7 +16,10 @@ from runtime.views.progress_tree import (
     QUEUED,
     READY,
     RUNNING,
+    STARTING,
+    STUCK,
     UP,
+    WAITING,
     ProgressPart,
     ProgressTree,
 )
@@ -27,6 +30,9 @@ MANY_CLUSTERS = 16
 
 MINUTE = 60.0
 """Seconds in which nothing is told, and from one line to the next."""
+
+
+_GOING = {RUNNING, WAITING, STUCK}
 
 
 class News(Protocol):
@@ -42,15 +48,18 @@ class News(Protocol):
         """Return the seconds until it is time for a line; None: never."""
 
 
-def survived_loss(tree: ProgressTree, fact: Fact) -> str:
+def told_at_once(tree: ProgressTree, fact: Fact) -> str:
     """Return the line about a loss that the run survives, or nothing if a fact is no such loss.
 
-    Among these is a cluster that never came.
+    Among these is a cluster that never came. Of one that comes late it is told that it joins.
     """
     cluster = tree.cluster_of(fact.name)
     if cluster is None or not tree.goes_on or not isinstance(fact.record, StateChanged):
         return ""
     state, detail = fact.record.state, fact.record.detail
+    if (state, detail) == (STARTING, "ranks") and tree.rank_states().keys() & _GOING:
+        ranks = tree.names.numbers(cluster.identifier, 0, len(cluster.ranks))
+        return f"{cluster.name}: joins, {ranks}"
     # a cluster has failed as soon as one of its ranks has, which is told of that rank
     is_shown = state == LOST or (state in BAD and fact.name != cluster.identifier)
     is_shown |= state == ENDED and bool(detail) and fact.name == cluster.identifier
@@ -60,7 +69,8 @@ def survived_loss(tree: ProgressTree, fact: Fact) -> str:
 class MinuteLines:
     """Tells nothing in the first minute, then once a minute how far the run is.
 
-    A loss that the run survives is told at once: no error at its end will tell of it.
+    A loss that the run survives is told at once: no error at its end will tell of it. So is what
+    comes later.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -70,9 +80,9 @@ class MinuteLines:
         self._next = self._began + MINUTE
 
     def line_of(self, fact: Fact) -> str:
-        """Take a fact, and return the line about it if it is a loss that is survived."""
+        """Take a fact, and return the line about it if it cannot wait."""
         self._tree.take(fact)
-        return survived_loss(self._tree, fact)
+        return told_at_once(self._tree, fact)
 
     def due(self) -> str:
         """Return how far the run is, once a minute."""
@@ -99,6 +109,8 @@ class PlainLines:
     def line_of(self, fact: Fact) -> str:
         """Take a fact, and return the line about it, which may be empty."""
         self._tree.take(fact)
+        if line := told_at_once(self._tree, fact):
+            return line
         if not isinstance(fact.record, StateChanged):
             return ""
         name, state, detail = fact.name, fact.record.state, fact.record.detail

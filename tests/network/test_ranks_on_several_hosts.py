@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -12,6 +13,7 @@ import pytest
 
 from benchmarks.grid import SSH, EmulatedGrid, Layout, missing
 from runtime.native_mpi import MPICH, OPEN_MPI, NativeMpi
+from tests.leftovers import await_end
 from tests.mpi_homes import MpiHome, find_mpi
 from tools.on_grids import COMMAND, ROOT
 
@@ -60,6 +62,15 @@ if comm.Get_attr(MPI.FT_INCARNATION) == 1:
     except MPI.Exception:
         pass
 tell("ended", comm.Dup())
+"""
+
+
+WAITING = """
+import os
+import time
+from mpi4py import MPI
+print(MPI.Get_processor_name(), os.getpid(), flush=True)
+time.sleep(600)
 """
 
 
@@ -148,6 +159,41 @@ def test_hosts_of_one_cluster_that_are_cut_off_from_each_other_do_not_both_go_on
         assert not os.path.exists(f"/proc/{begun[2][1]}")
     assert [host for host, _ in _told(output)] == at_the_end, said
     assert run.returncode == 0, said
+
+
+def test_a_host_of_ranks_that_does_not_answer_is_lost_without_any_detector(tmp_path: Path) -> None:
+    """Its ranks notice that, too, and end."""
+    if lacking := missing():
+        pytest.skip(lacking)
+    (tmp_path / "program.py").write_text(WAITING)
+    mpiexec = quoteattr(str(Path(sys.executable).with_name("mpiexec")))
+    with EmulatedGrid(Layout((3,))) as grid:
+        (tmp_path / "grid.xml").write_text(
+            '<deployment name="t"><application script="program.py"/><grid><site><cluster>'
+            f'<front-end address="{grid.clusters["c0"].address}"/>'
+            f'<mpi ranks="2" command-path={mpiexec} options="-launcher ssh -launcher-exec {SSH}"/>'
+            '<nodes hosts="c1 c2" slots="1"/></cluster></site></grid></deployment>'
+        )
+        run = grid.popen(
+            "c0",
+            [*COMMAND, "--quiet", "grid.xml"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=str(tmp_path),
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        assert run.stdout is not None
+        pids = dict(run.stdout.readline().split() for _ in range(2))
+        for host in ("c0", "c1"):
+            grid.cut(host, "c2")
+        _, said = run.communicate(timeout=60)
+        assert run.returncode == 204, said
+        assert said.startswith(
+            f"gcm-deploy: rank 1 on c2 (process {pids['c2']}) failed: was lost: its host has not "
+            "answered for 20 s\n"
+        )
+        await_end(int(pids["c2"]), time.monotonic() + 30)
+        assert not os.path.exists(f"/proc/{pids['c2']}")
 
 
 def _told(line: str) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from runtime.launchers.base import OutputStream
 from runtime.topology import RankNames
 from runtime.views.facts import Fact, Logged, OutputWritten
 from runtime.views.picture import Line, picture
-from runtime.views.plain_lines import survived_loss
+from runtime.views.plain_lines import told_at_once
 from runtime.views.progress_tree import (
     DONE,
     ENDED,
@@ -129,7 +129,7 @@ class LiveScreen:
                     above.append(self._above.word(text))
                 case _:
                     self._tree.take(fact)
-                    if line := survived_loss(self._tree, fact):
+                    if line := told_at_once(self._tree, fact):
                         above.append(self._above.word(f"{COMMAND}: {line}"))
         if self._output is not None and elsewhere:
             for piece in elsewhere:  # small pieces are gathered there

@@ -367,6 +367,9 @@ _BATCH = ElementType(
         Attribute("reserve", DURATION, "How long before the end the run is ended, so that results "
                   "come home; by default 60 s, or a quarter of a short walltime.",
                   to=lambda found: found or None),
+        Attribute("again", NUMBER, "How many times another job is asked for when one has ended, "
+                  "with `recovery=\"rebuild\"`.",
+                  default="0", most=1000),
         Attribute("job", WORD, "The number of a job that runs already, in which the cluster has "
                   "its place."),
         Attribute("options", WORDS, "Further options of the command that submits, which win: "

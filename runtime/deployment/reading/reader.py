@@ -11,7 +11,7 @@ from runtime.deployment.context import DescriptorContext, Places, Reading
 from runtime.deployment.extent import Extent
 from runtime.deployment.model import Application, DeployedSite, Deployment, Encryption, Position
 from runtime.deployment.reading.applications import read_applications, read_virtual_nodes
-from runtime.deployment.reading.late_clusters import check_late_clusters
+from runtime.deployment.reading.late_clusters import led_by_present
 from runtime.deployment.reading.machine import (
     check_routes,
     read_detection,
@@ -70,10 +70,7 @@ def read_descriptor(
         check_replicas(deployment, reading)
         check_spares(deployment, reading)
         check_routes(deployment, reading)
-        check_late_clusters(deployment, entry.location, reading)
-        if deployment.start is not None:  # who is not behind a queue is there from the start
-            queued = {one.identifier for one in deployment.queued()}
-            deployment = deployment.led_without(queued)
+        deployment = led_by_present(deployment, entry.location, reading)
     return deployment if len(diagnostics.errors) == errors_before else None
 
 

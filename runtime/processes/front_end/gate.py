@@ -19,11 +19,12 @@ from runtime.transport.channel import Channel, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.keys import member_name
-from runtime.transport.lean import HANDSHAKE_SECONDS
+from runtime.transport.lean import HANDSHAKE_SECONDS, HOST_SILENCE
 from runtime.transport.listening import Listener
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
+from runtime.transport.transports import end_when_silent
 
 _log = logger(__name__)
 
@@ -47,8 +48,8 @@ class Watcher(Protocol):
     def rank_here(self, rank: str, channel: Channel) -> None:
         """Record that a rank has come, and how it is reached."""
 
-    def rank_left(self, rank: str) -> None:
-        """Record that a rank has gone without a word."""
+    def rank_left(self, rank: str, *, is_silence: bool) -> None:
+        """Record that a rank has gone without a word, or that its host does not answer."""
 
     def all_left(self) -> None:
         """Record that the last rank has gone."""
@@ -183,6 +184,7 @@ class Gate:
             _log.warning("%s was refused: it is not a rank that is expected, or no longer", who)
             connected.close()
             return
+        end_when_silent(connected, HOST_SILENCE)
         admitted = _AdmittedRank(
             self._reactor,
             connected,
@@ -277,6 +279,6 @@ class _AdmittedRank:
         except GridError as fault:
             _log.warning("what %s says is not understood: %s", self.channel.peer, fault)
 
-    def _gone(self, _: ChannelClosed) -> None:
+    def _gone(self, ended: ChannelClosed) -> None:
         if not self._has_reported_its_end:
-            self._watcher.rank_left(self.name)
+            self._watcher.rank_left(self.name, is_silence=ended.is_silence)

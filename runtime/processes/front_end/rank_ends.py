@@ -38,6 +38,7 @@ from runtime.processes.front_end.native_job_life import (
     NativeJobLife,
     NativeJobStage,
 )
+from runtime.transport.lean import HOST_SILENCE
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
@@ -229,11 +230,17 @@ class RankEnds:
         if is_connected and not self._is_known(entry):
             self._give_up_once_quiet(entry, incarnation)
 
-    def connection_ended(self, rank: str) -> None:
-        """Wait until it is known how a rank ended that is gone without a word, but not for long."""
+    def connection_ended(self, rank: str, *, is_silence: bool) -> None:
+        """Wait until it is known how a rank ended that is gone without a word, but not for long.
+
+        Nobody will tell that of a rank whose host does not answer.
+        """
         entry = self._table[rank]
         entry.is_connected = False
         if self._life.is_over:
+            return
+        if is_silence and not self._is_known(entry):
+            self._abandon(entry, f"was lost: its host has not answered for {HOST_SILENCE:g} s")
             return
         end = self._ends.left(rank)
         self._report(end)

@@ -379,9 +379,9 @@ class RanksRun:
         self._table[rank].come()
         self._launcher.rank_here(rank)
 
-    def rank_left(self, rank: str) -> None:
+    def rank_left(self, rank: str, *, is_silence: bool) -> None:
         """Let it be found out how a rank ended that is gone without a word."""
-        self.ends.connection_ended(rank)
+        self.ends.connection_ended(rank, is_silence=is_silence)
 
     def all_left(self) -> None:
         """Record that nothing more will be heard of any rank."""

@@ -147,6 +147,13 @@ class CoAllocator:
             self._give_back_all(name)
             self._changed.notify_all()
 
+    def renew(self, name: str) -> None:
+        """Let a cluster ask again that was given up since its job has ended."""
+        with self._changed:
+            self._given_up.discard(name)
+            self._chosen.pop(name, None)
+            self._planner.lost(name)
+
     def close(self) -> None:
         """Wait until everything that was given up has been given back."""
         self._tasks.join()

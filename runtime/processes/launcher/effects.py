@@ -27,6 +27,7 @@ from runtime.launchers.local import LocalLauncher
 from runtime.launchers.segments import remove_segments
 from runtime.lifecycle.events import (
     Announce,
+    AskAgain,
     Condemn,
     CondemnRank,
     Discard,
@@ -174,9 +175,13 @@ class Executor:
 
     def _add_places(self, reach: Reach, *, idle: bool) -> None:
         for cluster in self._plan.deployment.clusters():
-            new = self._kind_of(cluster, reach)
-            onward = partial(self.router.onward, cluster.identifier)
-            self._places[cluster.identifier] = new(cluster, self._local, onward, idle=idle)
+            self._add_place(cluster, reach, idle=idle)
+
+    def _add_place(self, cluster: DeployedCluster, reach: Reach, *, idle: bool) -> ClusterPlace:
+        onward = partial(self.router.onward, cluster.identifier)
+        new = self._kind_of(cluster, reach)(cluster, self._local, onward, idle=idle)
+        self._places[cluster.identifier] = new
+        return new
 
     def _kind_of(self, cluster: DeployedCluster, reach: Reach) -> Callable[..., ClusterPlace]:
         if cluster.batch is not None:
@@ -268,7 +273,7 @@ class Executor:
                 self._go()
             case Stop():
                 self._stop()
-            case LeaveOut() | Fill() | LetGo():
+            case LeaveOut() | AskAgain() | Fill() | LetGo():
                 self._do_to_late(effect)
             case Announce() | CondemnRank() | TellUnreachable() | Signal() | LimitTime():
                 self._do_to_ranks(effect)
@@ -285,11 +290,13 @@ class Executor:
                     place.was_lost = True
                     place.kill()
 
-    def _do_to_late(self, effect: LeaveOut | Fill | LetGo) -> None:
+    def _do_to_late(self, effect: LeaveOut | AskAgain | Fill | LetGo) -> None:
         match effect:
             case LeaveOut(cluster):
                 self._late.leave_out(cluster)
                 self._shake_hands()
+            case AskAgain(cluster):
+                self._ask_again(self._places[cluster])
             case Fill(cluster):
                 self._late.joined(cluster)
                 self._ranks.fill(cluster)
@@ -308,9 +315,8 @@ class Executor:
                 self._ranks.lose_to(by, rank, why)
             case Signal(cluster, name):
                 self._places[cluster].orders.signal_ranks(int(signal.Signals[f"SIG{name}"]))
-            case LimitTime(ends, saves):
-                for place in self._places.values():
-                    place.orders.limit_time(ends, saves)
+            case LimitTime(cluster, ends, saves):
+                self._places[cluster].orders.limit_time(ends, saves)
 
     def publish_figures(self, state: RunState) -> None:
         """Tell what was carried and what came home; log what nobody has received."""
@@ -379,7 +385,7 @@ class Executor:
         if not self._has_begun or self._stopping:
             return
         for step, why in self._late.unled():
-            self._post(StepFailed(step, why))
+            self._post(StepFailed(step, why, is_final=True))
         for place in self._late.arrived():
             step, join = f"front-end:{place.identifier}", partial(self._join, place)
             self._open_tunnels(step, join, place)  # if that fails, it is as one that did not open
@@ -463,6 +469,36 @@ class Executor:
         self._stage_out.leave_out(place.identifier)
         self._late.leave(place)
         self._tasks.do(f"closing {place.cluster.path}", close)
+        self._join_late()  # without those that it would have led
+
+    def _ask_again(self, lost: ClusterPlace) -> None:
+        """Let another place follow a lost one, as one that comes late, and bring its results home.
+
+        The nodes of the lost one are given back first.
+        """
+        name = lost.identifier
+        former = self._stage_out.take_former(name)
+        lost.was_lost = True
+        self._late.leave(lost)
+        new = self._add_place(lost.cluster, usual_launcher, idle=lost.idle)
+        new.channel = lost.channel  # what is sent there before it is up goes nowhere
+        size = credit_for(len(self._places))
+        self._credits[name] = CreditGrants(size, new.orders.output_taken)
+        self.calls.dispatch[name] = self._reports(new)
+        self._verdicts.renew(lost, "its job has ended")
+        self._late.leave_out(name)
+
+        def give_back() -> None:
+            self._close(lost)
+            self._allocator.renew(name)
+            self._post(lambda: self._openings.open(new, (), self._handler))
+            for fetcher in former:
+                fetcher.finish()
+
+        def warn(fault: GridError) -> None:
+            _log.warning("%s", fault)
+
+        self._tasks.do(f"giving up a job of {lost.cluster.path}", give_back, warn)
         self._join_late()  # without those that it would have led
 
     def _help(self, step: Step) -> None:

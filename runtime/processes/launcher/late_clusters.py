@@ -1,4 +1,4 @@
-"""Clusters without which a run begins, since their queues have granted no nodes yet.
+"""Clusters without which a run begins or goes on, since their queues have granted no nodes yet.
 
 Their ranks count as lost until they are started, each alone, in the places that were kept for them.
 Nobody waits for these clusters: the others are led by who is there, and make their handshake
@@ -39,7 +39,7 @@ class LateClusters:
         self._stage_out = stage_out
 
     def leave_out(self, cluster: str) -> None:
-        """Begin without a cluster."""
+        """Begin without a cluster, or go on without one that is asking for nodes again."""
         self.missing.add(cluster)
         self._router.lead(self._allocator.deployment)
         self._ranks.leave_out(cluster)

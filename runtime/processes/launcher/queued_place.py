@@ -85,6 +85,7 @@ class QueuedPlace(RemotePlace):
         """Have the nodes granted, then start the front-end on the first; raises GridError."""
         request, name = self.cluster.batch, self.identifier
         assert request is not None
+        self._check_wanted()
         self._queue.ready()
         grant = self._allocator.nodes(name, self._queue, handler.notify)
         self._allocation, self.hosts = grant.allocation, grant.allocation.hosts

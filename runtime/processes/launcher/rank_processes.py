@@ -131,7 +131,13 @@ class RankProcesses:
         self._places[_cluster(by)].orders.lost([death.plain | {"lost_to": by}])
 
     def place_lost(self, cluster: str) -> None:
-        """Start no rank of a cluster again, since its front-end is lost."""
+        """Start no rank of a cluster again, since its front-end is lost.
+
+        One that asks for nodes again comes late, or the run ends.
+        """
+        if self._places[cluster].cluster.asks_again:
+            self.leave_out(cluster)
+            return
         self._lost_places.add(cluster)
         for rank in self._replacements.joining(cluster):
             self._post(RankDeath.lost(rank, _HOMELESS))
@@ -180,9 +186,13 @@ class RankProcesses:
         self._late.discard(cluster)
         for rank in self._replacements.joining(cluster):
             self._start_again(rank, self._replacements.incarnation(rank))
-        ranks = range(self._places[cluster].cluster.ranks)
-        first = [member_name(f"{cluster}:{number}", FIRST) for number in ranks]
-        self._do(self._replacements.wanted(first))
+        ranks = (f"{cluster}:{number}" for number in range(self._places[cluster].cluster.ranks))
+        lost = [
+            member_name(rank, self._replacements.incarnation(rank))
+            for rank in ranks
+            if self._announced[rank].code
+        ]
+        self._do(self._replacements.wanted(lost))
 
     def _do(self, effects: Iterable[ReplacementEffect]) -> None:
         for effect in effects:
@@ -198,13 +208,14 @@ class RankProcesses:
 
     def _start_again(self, rank: str, incarnation: int) -> None:
         cluster = _cluster(rank)
+        place = self._places[cluster]
         if self._codes.incarnation(cluster) > 1:
             text = "could not be started again alone: its code was itself started again"
             self._post(RankDeath.lost(rank, text))
-        elif cluster in self._lost_places or self._places[cluster].was_lost:
+        elif cluster in self._lost_places or (place.was_lost and not place.cluster.asks_again):
             self._post(RankDeath.lost(rank, _HOMELESS))
         elif cluster not in self._late:  # else it is started once that has come
-            self._places[cluster].orders.start_again(rank, incarnation)
+            place.orders.start_again(rank, incarnation)
 
     # --- those that cannot reach each other -------------------------------------------------------
 

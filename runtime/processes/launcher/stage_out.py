@@ -45,6 +45,7 @@ class StageOut:
         self._post = post
         self._given_up = threading.Event()
         self._fetchers: dict[str, Fetcher] = {}
+        self._former: list[Fetcher] = []
         self._noted: dict[str, list[KeptFolder]] = {}
         self._notes: dict[str, KeptNote] = {}
         self._placement: ResultPlacement | None = None
@@ -68,6 +69,13 @@ class StageOut:
         for step in self._steps:
             if step.name.partition(":")[2] == cluster and step.name in self._fetchers:
                 self._fetchers.pop(step.name).end()
+
+    def take_former(self, cluster: str) -> list[Fetcher]:
+        """Return what brings home the results of a cluster whose next job makes others."""
+        names = [one.name for one in self._steps if one.name.partition(":")[2] == cluster]
+        found = [self._fetchers.pop(one) for one in names if one in self._fetchers]
+        self._former += found
+        return found
 
     def _begin(self, steps: Sequence[Step]) -> None:
         if not steps or self._placement is None:
@@ -158,12 +166,12 @@ class StageOut:
     def give_up(self) -> None:
         """Let everything that is being fetched stay where it is."""
         self._given_up.set()
-        for fetcher in self._fetchers.values():
+        for fetcher in (*self._former, *self._fetchers.values()):
             fetcher.end()
 
     def results(self) -> tuple[Results, ...]:
         """Return what came home, and what did not, of each cluster; of that a note stays."""
-        results = tuple(fetcher.results for fetcher in self._fetchers.values())
+        results = tuple(one.results for one in (*self._former, *self._fetchers.values()))
         kept = {one.kept.where for one in results if one.kept is not None}
         for home, note in self._notes.items():
             note.write([one for one in self._noted[home] if one.where in kept])

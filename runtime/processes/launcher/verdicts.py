@@ -72,6 +72,11 @@ class Verdicts:
             self._absent.remove(place.identifier)
             self._reactor.soon(partial(self._join, place))
 
+    def renew(self, lost: ClusterPlace, why: str) -> None:
+        """Watch the place that has followed a lost one, once its front-end is up."""
+        self._absent.add(lost.identifier)
+        self._reactor.soon(partial(self._renew, lost, why))
+
     def heartbeat(self, place: ClusterPlace, args: tuple[Any, ...]) -> None:
         """Take what the detector of a front-end says, on the reactor's thread."""
         if len(args) != 3 or args[0] != place.identifier:
@@ -117,6 +122,12 @@ class Verdicts:
             incarnation = self._loop.expect(place.identifier)
             place.orders.watch(self._loop.elapsed, incarnation)
 
+    def _renew(self, lost: ClusterPlace, why: str) -> None:
+        if lost.identifier not in self._judged and self._loop is not None:
+            self._judged.add(lost.identifier)  # it was given up before it ended
+            self._loop.gone(lost.identifier, why)
+        self._judged.discard(lost.identifier)
+
     def _send(self, to: str, call: Invocation) -> None:
         place = self._places[to]
         if place.channel is not None:
@@ -149,7 +160,8 @@ class Verdicts:
                 self._judge(place, why, fault)
 
     def _judge(self, place: ClusterPlace, words: str, fault: GridError | None) -> None:
-        if place.identifier in self._judged:
+        is_followed = self._places[place.identifier] is not place
+        if is_followed or place.identifier in self._judged:
             return
         self._judged.add(place.identifier)
         if self._loop is not None:

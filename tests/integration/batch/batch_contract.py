@@ -160,10 +160,6 @@ class BatchSystemContract:
         assert (code, len(said.splitlines())) == (143, 4)
         await_end(site, job)
 
-
-class LostNodeContract(BatchSystemContract):
-    """What holds beside that where the batch system looks at nodes that have jobs."""
-
     @pytest.mark.shows("node lost")
     def test_a_node_that_is_lost_is_the_reason_and_the_others_are_given_back(
         self, site: Site
@@ -172,8 +168,9 @@ class LostNodeContract(BatchSystemContract):
         job = begun(site, run)
         with site.lost(job.nodes[1]):
             code, _, errors = end_of(run, 90)
-            fault = f"gcm-deploy: lyon/rhone: the front-end has ended; job {job.number} is "
-            assert (code, fault in errors) == (204, True), errors
+            assert code == 204, errors
+            by_system = f"gcm-deploy: lyon/rhone: the front-end has ended; job {job.number} is "
+            assert by_system in errors or "its host has not answered for 20 s" in errors, errors
         wait_until(site.is_given_back)
         assert (site.work / "made.txt").read_text() == "before"
         wait_until(lambda: site.record(job.number).state in (*site.ended, "NODE_FAIL"))

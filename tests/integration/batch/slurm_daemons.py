@@ -132,11 +132,15 @@ class Slurm(Site):
 
     def hold_all(self) -> str:
         """Let another job have all nodes; return its number."""
-        script = "#!/bin/sh\nsleep 300\n"
-        where = (f"--nodes={len(self.nodes)}", "--exclusive", "--output=/dev/null", "--time=10")
-        number = self.run("sbatch", "--parsable", *where, text=script).strip()
+        number = self.ask_for_all()
         wait_until(lambda: "R" in self.run("squeue", "-h", "-j", number, "-o", "%t"))
         return number
+
+    def ask_for_all(self) -> str:
+        """Put another job into the queue that needs all nodes; return its number."""
+        script = "#!/bin/sh\nsleep 300\n"
+        where = (f"--nodes={len(self.nodes)}", "--exclusive", "--output=/dev/null", "--time=10")
+        return self.run("sbatch", "--parsable", *where, text=script).strip()
 
     def cancel(self, number: str) -> None:
         """End a job, as the administrator of the site."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.batch.batch_contract import LostNodeContract
+from tests.integration.batch.batch_contract import BatchSystemContract
 from tests.integration.batch.grid_engine_daemons import GridEngine
 from tests.integration.batch.site import ACCOUNT, HELLO, Recorded, end_of, wait_until
 from tools.on_grids import COMMAND
@@ -12,7 +12,7 @@ from tools.on_grids import COMMAND
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_grid_engine]
 
 
-class TestGridEngine(LostNodeContract):
+class TestGridEngine(BatchSystemContract):
     waits = r"qw \(All queues dropped because of .*full\)"
     refuses = 'Unable to run job: Job was rejected because job requests unknown queue "nowh'
 

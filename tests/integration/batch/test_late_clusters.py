@@ -37,6 +37,27 @@ if is_first:
 world = world.Dup()
 print(f"{world.rank} of {world.size}: {world.allreduce(world.rank)}", flush=True)
 """
+REBUILD = """
+import time
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+incarnation = comm.Get_attr(MPI.FT_INCARNATION)
+is_whole = incarnation == 1
+if is_whole:
+    print(f"{comm.rank} begins", flush=True)
+open(f"began{comm.rank}-{incarnation}", "w").close()
+while is_whole or comm is MPI.COMM_WORLD:
+    try:
+        if not is_whole:
+            comm = comm.Dup()
+        comm.barrier()
+        time.sleep(0.1)
+    except MPI.Exception as error:
+        if error.Get_error_class() != MPI.ERR_PROC_FAILED:
+            raise
+        is_whole = False
+print(f"{comm.rank} of {comm.size} goes on: {comm.allgather(incarnation)}", flush=True)
+"""
 SEQUENCE = """
 <process id="first" program="true" ready="finished"/>
 <dependent-sequence>
@@ -53,10 +74,25 @@ def late(near: Slurm, far: Slurm, server: Sshd, program: str, *, has_third: bool
     path = descriptor(near, far, server, program=program)
     text = path.read_text().replace("<deployment>", '<deployment start="1 of 2">')
     text = text.replace('script="sum.py"', 'script="sum.py" recovery="rebuild"')
-    if not has_third:
-        begin, end = text.index('<cluster name="host">'), text.rindex("</cluster>")
-        text = text[:begin] + text[end + len("</cluster>") :]
     path.write_text(text)
+    if not has_third:
+        without_third(path)
+    return path
+
+
+def without_third(path: Path) -> None:
+    """Leave the host out that has no queue, so that the Slurms are connected by a tunnel."""
+    text = path.read_text()
+    begin, end = text.index('<cluster name="host">'), text.rindex("</cluster>")
+    path.write_text(text[:begin] + text[end + len("</cluster>") :])
+
+
+def again(near: Slurm, far: Slurm, server: Sshd, program: str, batch: str) -> Path:
+    """Write a descriptor whose cluster behind ssh asks for another job once its own has ended."""
+    path = descriptor(near, far, server, program=program)
+    text = path.read_text().replace('script="sum.py"', 'script="sum.py" recovery="rebuild"')
+    before, site, rest = text.partition('<site name="nice">')
+    path.write_text(before + site + rest.replace('walltime="5min"', f'again="1" {batch}'))
     return path
 
 
@@ -121,7 +157,7 @@ def test_a_run_ends_well_without_a_cluster_that_never_comes_and_takes_its_job_ou
     code, said, errors = slurm.call(*COMMAND, "--summary", str(path))
     assert code == 0, errors
     assert sorted(said.splitlines()) == [f"{rank} begins with 3 of 5" for rank in (0, 1, 4)]
-    assert "nice/var: ended, its job was cancelled; never there: ranks 2-3\n" in errors
+    assert "nice/var: ended, its job was cancelled; not there at the end: ranks 2-3\n" in errors
     assert re.search(r"\n\S+ +nice/var .* 2 +- +never there\n", errors)
     wait_until(lambda: slurm.is_given_back() and len(far.queue()) == 1)
     far.run("scancel", other)
@@ -238,4 +274,54 @@ def test_two_late_clusters_that_come_at_once_both_join(
     out, errors = run.communicate(timeout=2 * PATIENCE)
     assert run.returncode == 0, errors
     assert sorted(out.splitlines()) == [f"{rank} of 6: 15" for rank in range(6)]
+    wait_until(lambda: slurm.is_given_back() and far.is_given_back())
+
+
+@pytest.mark.parametrize("ends", ["program", "job", "run"])
+def test_a_cluster_whose_job_is_cancelled_asks_for_another_one_once_and_its_ranks_are_rebuilt(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd], ends: str
+) -> None:
+    far, server = far_slurm
+    program = REBUILD + (WAIT.format(file=slurm.work / "never") if ends == "job" else "")
+    run = slurm.start(again(slurm, far, server, program, 'walltime="5min"'), "--summary")
+    assert first_lines(run, 5) == [f"{rank} begins" for rank in range(5)]
+    first, other = far.record(), far.ask_for_all()
+    far.cancel(first.number)
+    wait_until(lambda: "not there yet: ranks 2-3" in slurm.call(*COMMAND, "ps")[1])
+    if ends == "run":
+        run.send_signal(signal.SIGINT)
+    far.cancel(other)
+    if ends != "run":
+        goes_on = [f"{rank} of 5 goes on: [1, 1, 2, 2, 1]" for rank in range(5)]
+        assert first_lines(run, 5) == goes_on
+    if ends == "job":
+        far.cancel(far.record().number)
+    _, errors = run.communicate(timeout=2 * PATIENCE)
+    assert run.returncode == {"program": 0, "job": 204, "run": 130}[ends], errors
+    was_cancelled = f"the front-end has ended; job {first.number} is CANCELLED"
+    assert f"nice/var: lost, asks for another job (1 of 1): {was_cancelled}" in errors
+    second = far.record()
+    if ends != "run":
+        assert int(second.number) > int(first.number)
+        assert "nice/var: joins, ranks 2-3\n" in errors
+        assert re.search(rf"\nnice +{first.number}, {second.number} ", errors)
+        made = {one.name for one in slurm.work.glob("began[23]-*")}
+        assert made == {"began2-1", "began2-2", "began3-1", "began3-2"}
+    if ends == "job":
+        assert f"nice/var: the front-end has ended; job {second.number} is CANCELLED" in errors
+        before = 'again="1", and these jobs were lost before:'
+        assert f"    {before}\n        {was_cancelled}" in errors
+    wait_until(lambda: slurm.is_given_back() and far.is_given_back())
+
+
+def test_a_run_outlives_the_walltime_of_a_cluster_that_asks_for_another_job_over_a_tunnel(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    path = again(slurm, far, server, REBUILD, 'walltime="1min" reserve="40s"')
+    without_third(path)
+    code, out, errors = slurm.call(*COMMAND, str(path))
+    assert code == 0, errors
+    assert out.count(" of 4 goes on: [1, 1, 2, 2]\n") == 4
+    assert "nice/var: lost, asks for another job (1 of 1): its job has 40 s left\n" in errors
     wait_until(lambda: slurm.is_given_back() and far.is_given_back())

@@ -15,8 +15,6 @@ pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_oar]
 
 
 class TestOar(BatchSystemContract):
-    """OAR does not look at nodes that have jobs."""
-
     waits = r"Waiting \(R=4,W=0:5:0,J=B,N=gcm-"
     refuses = "The queue nowhere does not exist"
     warns = r"(Warning: Permanently added .* to the list of known hosts.\n)*"

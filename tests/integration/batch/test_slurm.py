@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.batch.batch_contract import LostNodeContract
+from tests.integration.batch.batch_contract import BatchSystemContract
 from tests.integration.batch.site import HELLO, LONG, end_of, wait_until
 from tests.integration.batch.slurm_daemons import Slurm
 from tools.on_grids import COMMAND, ROOT
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_slurm]
 DOCTOR = (*COMMAND, "doctor", "--quiet", "--in-job")
 
 
-class TestSlurm(LostNodeContract):
+class TestSlurm(BatchSystemContract):
     waits = r"PENDING \((Resources|Priority)\)"
     refuses = "\n    sbatch: error: invalid partition specified: nowhere\n"
 

@@ -81,7 +81,7 @@ class FrontEnd:
     def rank_here(self, rank: str, channel: Channel) -> None:
         """Know it anyway."""
 
-    def rank_left(self, rank: str) -> None:
+    def rank_left(self, rank: str, *, is_silence: bool) -> None:
         self.left.append(rank)
 
     def all_left(self) -> None:

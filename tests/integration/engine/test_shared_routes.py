@@ -55,7 +55,7 @@ class FrontEnd:
     def rank_here(self, rank: str, channel: Channel) -> None:
         """Know it anyway."""
 
-    def rank_left(self, rank: str) -> None:
+    def rank_left(self, rank: str, *, is_silence: bool) -> None:
         """Expect it: the test is over."""
 
     def all_left(self) -> None:

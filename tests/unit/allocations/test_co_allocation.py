@@ -36,6 +36,15 @@ def test_all_begin_once_the_last_one_has_its_nodes(planner: CoAllocation) -> Non
     assert (planner.has_begun, planner.wakes_at) == (True, None)
 
 
+def test_a_cluster_that_has_lost_its_nodes_asks_again_and_comes_late(planner: CoAllocation) -> None:
+    planner.granted(B1, 10.0)
+    planner.granted(A1, 20.0)
+    planner.lost("a")
+    assert (planner.missing(), planner.wakes_at) == (["a"], None)
+    assert planner.ask("a", 100.0) == [Submit(A2)]
+    assert planner.granted(A2, 900.0) == [UseNodes((A2,), late=True)]
+
+
 def test_a_quick_queue_is_asked_again_when_the_others_have_their_nodes(
     planner: CoAllocation,
 ) -> None:

@@ -45,8 +45,8 @@ def test_what_is_over_is_over() -> None:
     assert not [
         pair for pair in run_life.TRANSITIONS if pair[0] in (RunStage.DONE, RunStage.FAILED)
     ]
-    closed = {before for before, _ in cluster_life.PLACE}
-    assert PlaceStage.LOST not in closed
+    after = {event for before, event in cluster_life.PLACE if before is PlaceStage.LOST}
+    assert after == {PlaceEvent.OPENED}  # by another front-end
     from_ends = {event for before, event in rank_life.TRANSITIONS if before in ENDS}
     assert RankEvent.RELEASED not in from_ends
 

@@ -17,6 +17,7 @@ import pytest
 from runtime.lifecycle import events
 from runtime.lifecycle.events import (
     Announce,
+    AskAgain,
     Begin,
     Condemn,
     CondemnRank,
@@ -114,8 +115,8 @@ def death(
 
 
 def write(effect: Effect) -> str:
-    if isinstance(effect, LeaveOut | Fill | LetGo):
-        words = {LeaveOut: "leave out", Fill: "fill", LetGo: "let go of"}
+    if isinstance(effect, LeaveOut | AskAgain | Fill | LetGo):
+        words = {LeaveOut: "leave out", Fill: "fill", LetGo: "let go of", AskAgain: "ask again for"}
         return f"{words[type(effect)]} {effect.cluster}"
     match effect:
         case Show(path, state, detail):
@@ -134,8 +135,8 @@ def write(effect: Effect) -> str:
             return f"tell {by} that {rank} is lost to it: {why}"
         case Signal(cluster, signal):
             return f"send {cluster} {signal}"
-        case LimitTime(ends, saves):
-            return f"limit the time to {ends:g} s, save in {saves:g} s"
+        case LimitTime(cluster, ends, saves):
+            return f"end {cluster} in {ends:g} s, let it save in {saves:g} s"
         case Explain(is_brief=True):
             return "explain briefly"
         case Go() | Stop() | Kill() | Explain() | GiveUp():
@@ -204,6 +205,7 @@ BEGINNINGS: dict[str, Callable[[], RunState]] = {
     "steered": lambda: up(TWO, steered=True),
     "surviving": lambda: up(SURVIVING),
     "late": lambda: RunState(RunParts(SURVIVING, TIMEOUTS)),
+    "again": lambda: up(dataclasses.replace(SURVIVING, again={"1:0": 2})),
     "replicated": lambda: up(REPLICATED),
 }
 

@@ -63,8 +63,8 @@ class Reading:
         self.frames.append((frame.number, self.reactor.is_own_thread()))
         self.changed.set()
 
-    def handle_end(self, why: str) -> None:
-        self.why = why
+    def handle_end(self, why: str, cause: OSError | None = None) -> None:
+        self.why, self.cause = why, cause
         self.reader.close()
         self.changed.set()
 
@@ -142,6 +142,7 @@ def test_a_reader_that_is_closed_lets_a_waiting_thread_go(reading: Reading) -> N
 def test_what_came_before_a_broken_connection_is_read(reading: Reading) -> None:
     reading.reader.begin(b"")
     reading.send_unseen((NOTE, 1))
-    reading.reactor.soon(lambda: reading.reader.read_last("it broke"))
+    broken = BrokenPipeError("it broke")
+    reading.reactor.soon(lambda: reading.reader.read_last(broken))
     assert reading.until(2) == [(1, True)]
-    assert reading.why == "it broke"
+    assert (reading.why, reading.cause) == ("the connection broke: it broke", broken)

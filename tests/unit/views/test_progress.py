@@ -384,6 +384,17 @@ def test_a_loss_that_is_survived_is_told_at_once(plan: Plan) -> None:
     assert lines.line_of(change(f"{FIRST}:1", "done", "exit code 0")) == ""
 
 
+@pytest.mark.parametrize("lines", [MinuteLines(lambda: 0.0), PlainLines()])
+def test_a_cluster_that_joins_a_run_is_told_at_once(
+    plan: Plan, lines: MinuteLines | PlainLines
+) -> None:
+    lines.line_of(fact(MACHINE, replace(RunPlanned.of(plan()), goes_on=True)))
+    assert lines.line_of(change(FIRST, "starting", "ranks")) == ""
+    lines.line_of(change(f"{FIRST}:0", "running"))
+    lines.line_of(change("1:0", "queued", "job 5 is PENDING"))
+    assert lines.line_of(change("1:0", "starting", "ranks")) == "site1/cluster0: joins, ranks 4-5"
+
+
 def test_many_clusters_are_not_told_one_by_one(plan: Plan) -> None:
     large = plan('<emulate sites="1" clusters="17" ranks="1"/>')
     changes = [(FIRST, "up", "ranks"), ("0", "up", "handshake"), (FIRST, "lost")]
