@@ -4,9 +4,9 @@
 
 The machine has 2 sites of 2 clusters of 2 ranks on this host; the time is from the start of
 `gcm-deploy` to the first line of the application. The yardstick is four plain
-`mpiexec -n 2 python` in parallel, to their end. All run the same program, in turns: its COMM_WORLD
-is the native one of a cluster, as with plain `mpiexec`, and once more the whole grid. The package
-is compiled before, as an installed one is.
+`mpiexec -n 2 python` in parallel, to their end; for processor time it is one of eight ranks. All
+run the same program, in turns: its COMM_WORLD is the native one of a cluster, as with plain
+`mpiexec`, and once more the whole grid. The package is compiled before, as an installed one is.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import compileall
 import contextlib
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -29,11 +30,13 @@ from benchmarks.report import Goal, Line, duration, show
 
 WORLDS = ("cluster", "grid")
 MOST_RATIO = 1.5
+MOST_PROCESSOR = 2.0
 MOST_MEGABYTES = 40.0
 MOST_PERCENT = 0.5
 ROUNDS = 7
 
 ROOT = Path(__file__).resolve().parents[1]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
 PROGRAM = "from mpi4py import MPI\nprint('rank', MPI.COMM_WORLD.rank, flush=True)\n"
 SLEEPER = PROGRAM + "import time\ntime.sleep(1000)\n"
 DESCRIPTOR = """<deployment name="startup">
@@ -69,6 +72,11 @@ def measured(rounds: int = ROUNDS) -> list[Line]:
             (plain(mpiexec, folder), *(deployed(folder, world) for world in WORLDS))
             for _ in range(rounds)
         ]
+        eight = [mpiexec, "-n", "8", sys.executable, str(folder / "program.py")]
+        spent = [
+            (processor_time(eight), processor_time(deploy_command(folder, "grid")))
+            for _ in range(rounds)
+        ]
         (folder / "program.py").write_text(SLEEPER)
         memory, busy = idle(folder)
     alone, *machines = zip(*times, strict=True)
@@ -79,6 +87,11 @@ def measured(rounds: int = ROUNDS) -> list[Line]:
         what = f"first line, COMM_WORLD the {world}"
         took, goal = duration(statistics.median(machine)), Goal(MOST_RATIO, ratio)
         lines.append(Line(what, took, peer, f"{ratio:.2f} x", goal))
+    theirs, ours = (statistics.median(one) for one in zip(*spent, strict=True))
+    goal = Goal(MOST_PROCESSOR, ours / theirs)
+    peer = f"mpiexec -n 8: {duration(theirs)}"
+    what = "whole run, processor time"
+    lines.append(Line(what, duration(ours), peer, f"{ours / theirs:.2f} x", goal))
     goal = Goal(MOST_MEGABYTES, memory, "MB")
     lines.append(Line("idle front-end, memory", f"{memory:.1f} MB", goal=goal))
     goal = Goal(MOST_PERCENT, busy, "%")
@@ -96,15 +109,29 @@ def plain(mpiexec: str, folder: Path) -> float:
     return time.perf_counter() - begun
 
 
+def deploy_command(folder: Path, world: str) -> list[str]:
+    """Return how the machine is started."""
+    return [sys.executable, "-m", "runtime.cli", str(folder / f"{world}.xml")]
+
+
+def processor_time(command: list[str]) -> float:
+    """Return the seconds of processor time that a command takes, with all that it starts."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    nowhere = subprocess.DEVNULL
+    subprocess.run(command, stdout=nowhere, stderr=nowhere, env=ENVIRONMENT, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
 @contextlib.contextmanager
 def deploying(folder: Path, world: str) -> Iterator[subprocess.Popen[str]]:
     """Run `gcm-deploy` until the end of the block."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "runtime.cli", str(folder / f"{world}.xml")],
+        deploy_command(folder, world),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
+        env=ENVIRONMENT,
     )
     with process:
         yield process

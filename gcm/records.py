@@ -125,7 +125,8 @@ class _Stored:
         plain = self._plain
         body = {name: vars(plain)[name] for name in plain.__annotations__ if name in vars(plain)}
         body["__annotations__"] = dict(plain.__annotations__)
-        shadow = type(plain.__name__, (), {"__module__": plain.__module__, **body})
+        body |= {"__module__": plain.__module__, "__doc__": plain.__doc__}  # else it makes one
+        shadow = type(plain.__name__, (), body)
         known: Any = dataclasses.dataclass(init=False, repr=False, eq=False)(shadow)
         return getattr(known, self._name)
 

@@ -20,13 +20,17 @@ from runtime.processes.cores import leave_no_core_file
 from runtime.shown_text import shown_lines
 
 if TYPE_CHECKING:
-    from runtime.deployment import DeploymentPlan
+    from runtime.deployment import Deployment, DeploymentPlan
 
 LOOKS = ("ps", "stacks", "waits")
 """The commands that look at runs; see `runtime.cli.look`."""
 
 DETACHED = ("list", "attach", "logs", "stop")
 """The commands for detached runs; see `runtime.cli.attach`."""
+
+
+_OF_A_RANK = 15_000_000
+"""The bytes of memory that a rank has for itself before its program has any data."""
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:
@@ -166,11 +170,28 @@ def _dispatch(options: Options) -> int:
         from runtime.cli.show import export_machine
 
         return export_machine(plan, options.export_adl)
+    _check_memory(deployment)
     if options.detach:
         from runtime.cli.detached import detach
 
         return detach(plan, options, run_here)
     return run_here(plan, options)
+
+
+def _check_memory(deployment: Deployment) -> None:
+    """Raise `UsageError` if this machine cannot even hold the empty ranks that it shall emulate."""
+    ranks = sum(
+        node.ranks
+        for cluster in deployment.clusters()
+        for node in cluster.nodes
+        if cluster.is_local and node.host == "localhost"
+    )
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if ranks * _OF_A_RANK > memory:
+        raise UsageError(
+            f"{ranks:,} ranks do not fit into the {memory / 2**30:.1f} GiB of this machine",
+            cure=f"It can hold {memory // _OF_A_RANK:,} at most, without any data: emulate fewer",
+        )
 
 
 def run_here(plan: DeploymentPlan, options: Options) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from runtime.cli.errors import OutputFailed
 from runtime.cli.line.options import Format
+from runtime.cli.run import note
 from runtime.cli.streams import write
 from runtime.deployment import (
     Deployment,
@@ -59,6 +60,7 @@ def export_machine(plan: DeploymentPlan, file: str) -> int:
             f"the machine cannot be written to '{file}': {error.strerror}",
             cure="Name a file in a folder that is there and may be written to",
         ) from error
+    note(f"wrote {file}")
     return 0
 
 
@@ -76,6 +78,7 @@ def draw_machine(deployment: Deployment, file: str, colours: str) -> int:
             f"the machine cannot be drawn to '{file}': {error.strerror}",
             cure="Name a file in a folder that is there and may be written to",
         ) from error
+    note(f"wrote {file}")
     return 0
 
 

@@ -46,12 +46,18 @@ def check_reached(record: Record) -> Iterator[Finding]:
     yield Finding(
         code,
         Severity.ERROR,
-        "; ".join(filter(None, [fault.what, fault.cause.strip().rpartition("\n")[2]])),
+        "; ".join(filter(None, [fault.what, _told(fault)])),
         host.where,
         why,
         _mend(host, fault),
         host.location,
     )
+
+
+def _told(fault: LaunchError) -> str:
+    """Return the line about a name without an address, or else the last one of what ssh said."""
+    lines = fault.cause.strip().split("\n")
+    return next((one for one in lines if "resolve hostname" in one), lines[-1])
 
 
 def _mend(host: ExaminedHost, fault: LaunchError) -> str:
@@ -87,8 +93,9 @@ def _bring_key(hops: tuple[SshHop, ...], _: LaunchError) -> str:
     return by_hand(hops, "ssh-copy-id") + agent
 
 
-def _correct_host(hops: tuple[SshHop, ...], _: LaunchError) -> str:
-    host = shlex.quote(hops[-1].host)
+def _correct_host(hops: tuple[SshHop, ...], fault: LaunchError) -> str:
+    unknown = (one.host for one in hops if f"hostname {one.host}:" in fault.cause)
+    host = shlex.quote(next(unknown, hops[-1].host))
     return f"see whether the name is right: getent hosts {host}; then correct host= in its <ssh>"
 
 

@@ -10,6 +10,9 @@ import sys
 import time
 
 TERM, KILL, STOP, CONTINUE, SUBREAPER = 15, 9, 19, 18, 36
+ADOPTS = sys.platform == "linux"
+"""Whether orphans become children of whoever asks for that, so that who has none has left none."""
+
 STOPS_WITHIN = 0.2
 """Seconds that processes get to stop; one that waits for a disk does not before it has it."""
 
@@ -134,11 +137,12 @@ def environment_of(pid: int) -> list[bytes]:
 
 
 def has_children() -> bool:
-    """Tell whether anything can be below this process: orphans are its children, too."""
-    if sys.platform != "linux":
-        return True  # nobody adopts them
+    """Tell whether there are children just now; ended ones count until they are collected."""
     try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ADOPTS:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        else:
+            os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
         return False
     return True
@@ -150,7 +154,7 @@ def kin(pid: int, mark: bytes) -> set[int]:
     A member is found by its parents, by its session, or by `mark` in its environment once it left
     both; it has to be below the calling process, which adopts orphans.
     """
-    if not has_children():
+    if ADOPTS and not has_children():
         return set()
     table = processes()
     if not table:
@@ -163,6 +167,8 @@ def kin(pid: int, mark: bytes) -> set[int]:
 
 def everything(groups: set[int]) -> set[int]:
     """Return all that runs below the calling process; the groups where there is no /proc."""
+    if ADOPTS and not has_children():
+        return set()
     table = processes()
     if table:
         return descendants({os.getpid()}, table)

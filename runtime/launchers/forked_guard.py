@@ -19,7 +19,7 @@ with suppress(ImportError):
 Program = Callable[[], int]
 
 _SIGKILL = 9
-_LOOK_AGAIN = 0.005  # seconds between two looks at a guard that is about to end
+_LOOK_AGAIN = 0.001  # seconds between two looks at a guard that is about to end
 
 
 class ForkedGuard:

@@ -396,7 +396,7 @@ class Guard:
             self.drop(descriptor)
         asked: set[int] = set()
         shared = {path for child in self.children.values() for path in child.shared}
-        number, deadline = family.TERM, time.monotonic() + GRACE
+        number, deadline, pause = family.TERM, time.monotonic() + GRACE, 0.001
         while (left := self.everything()) or family.has_children():
             now = time.monotonic()
             if number == family.TERM and now > deadline:
@@ -405,7 +405,8 @@ class Guard:
                 break  # nothing more can be done about what survives SIGKILL
             shared |= end_with(left - asked, number)
             asked |= left
-            time.sleep(0.01)
+            time.sleep(pause)
+            pause = min(2 * pause, 0.01)
         segments.remove_segments(shared)
         for room in self.rooms:
             if room not in self.sealed or not contents.keeps_results(room, *self.sealed[room]):

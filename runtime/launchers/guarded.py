@@ -14,9 +14,12 @@ from runtime.launchers import wire
 from runtime.launchers.base import Command, Exit, OutputStream, Reach, Sink
 from runtime.launchers.errors import InputClosed, LaunchError, StartTimeout, StillRunning
 from runtime.launchers.lines import Tail
+from runtime.shown_text import shown
 
 _REACH = {Reach.PROCESS: wire.PROCESS, Reach.GROUP: wire.GROUP, Reach.TREE: wire.TREE}
 _log = logging.getLogger(__name__)
+_LONGEST = 2000
+"""Of a command in the log: some carry a program."""
 
 
 def shielded(call: Callable[[], None]) -> None:
@@ -56,7 +59,8 @@ class GuardedProcess:
 
     def has_started(self, pid: int) -> None:
         """Remember the process number."""
-        _log.info("%s: process %d is %s", self._place, pid, shlex.join(self.command.argv))
+        command = shown(shlex.join(self.command.argv), _LONGEST)
+        _log.info("%s: process %d is %s", self._place, pid, command)
         with self._changed:
             self._pid = pid
             self._changed.notify_all()

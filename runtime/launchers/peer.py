@@ -6,7 +6,6 @@ import logging
 import os
 import selectors
 import socket
-import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -37,7 +36,6 @@ start; raises LaunchError.
 """
 
 LAST_PATIENCE = 2 * GRACE + 1  # seconds for the far end to end everything, once it was asked to
-_NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class PeerLauncher(GuardSession):
@@ -151,10 +149,8 @@ class PeerLauncher(GuardSession):
         while True:
             try:
                 data = connection.recv(wire.CHUNK)
-            except _NOT_NOW:
+            except BlockingIOError:
                 return True
-            except ssl.SSLEOFError:
-                return False
             if not data:
                 return False
             self.feed(marked.take(data))
@@ -165,7 +161,7 @@ class PeerLauncher(GuardSession):
             piece = self._outgoing[0]
             try:
                 written = connection.send(piece[: wire.CHUNK])
-            except _NOT_NOW:
+            except BlockingIOError:
                 return False
             self._outgoing.popleft()
             if written < len(piece):

@@ -29,6 +29,8 @@ class _Fault(NamedTuple):
 
 # What a client says of a shared connection that is dead, before it tries one of its own.
 _DEAD_SOCKET = "Control socket connect"
+# How it ends when a hop before it has failed, which has told why.
+_NO_WAY = "UNKNOWN port 65535"
 
 # In this order: a client whose session is refused then tries a connection of its own, a changed key
 # also fails verification, and a broken jump also closes the next hop.
@@ -101,7 +103,7 @@ def diagnose(
 
     `login` is the command that opens a shared connection to the host.
     """
-    text = "\n".join(lines)
+    text = "\n".join([line for line in lines if _NO_WAY not in line] or lines)
     spoken = "\n".join(line for line in lines if not line.startswith(_DEAD_SOCKET))
     for fault in _FAULTS:
         if re.search(fault.words, spoken):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
 
@@ -82,9 +81,7 @@ class Observation:
     @property
     def plain(self) -> dict[str, Any]:
         """What travels: the fields that say something, as plain data."""
-        values = {
-            one.name: getattr(self, one.name) for one in fields(self) if one.name in _OBSERVED
-        }
+        values = {name: getattr(self, name) for name in _OBSERVED}
         values["lost"] = [str(one) for one in self.lost]
         return {name: value for name, value in values.items() if value or name == "code"}
 
@@ -145,6 +142,8 @@ class RankDeath:
     @property
     def brief(self) -> RankDeath:
         """The same without what may be long: what all other ranks are sent."""
+        from dataclasses import replace  # ranks do without
+
         return replace(self, observed=replace(self.observed, traceback="", lost=()))
 
     @property

@@ -3,23 +3,24 @@
 To its users a `TlsSocket` behaves as a plain socket does, waiting or not, also with one thread that
 sends and another one that receives. An end that is cut off reads as one that hung up, since what
 travels inside tells by itself where it ends.
+
+The library encrypts in memory, and many records go to the system or come from it in one call: a
+library that has the socket reads each record in two.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import fcntl
 import functools
 import os
 import select
 import socket
 import ssl
-import termios
 import threading
 import time
-from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from runtime.transport.credentials import AGREE
 from runtime.transport.decrypted import DECRYPTED
@@ -36,12 +37,18 @@ S = TypeVar("S", bound="TlsSocket")
 RECORD = 16384
 """The most bytes that are encrypted as one."""
 
-AT_ONCE = 8 * RECORD
-"""The most bytes given to the library at once, and kept if it could not write all of them."""
+_RECORDS = 8
+AT_ONCE = _RECORDS * RECORD
+"""The most bytes that are encrypted before they go to the system."""
 
-_WHOLE = RECORD + 22  # what a full record takes on its way
+_ROOM = _RECORDS * (RECORD + 22)
+"""The most bytes, all encrypted, that are taken from the system at once."""
 
 _BEGIN = b"-----BEGIN CERTIFICATE-----"
+
+
+_rooms: list[memoryview] = []
+"""Where a thread puts what comes from the system, until the library has it a moment later."""
 
 
 def encrypted(
@@ -72,19 +79,14 @@ def wrapped(
     server_name: str | None = None,
 ) -> S:
     """Return a socket of a class, which never waits, that owns a connection from now on."""
-    context.sslsocket_class = sockets
-    made = context.wrap_socket(
-        connected,  # type: ignore[arg-type]  # one of `_socket` has all that is needed
-        server_side=not dialled,
-        do_handshake_on_connect=False,
-        server_hostname=server_name,
+    coming, leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
+    session = context.wrap_bio(
+        coming, leaving, server_side=not dialled, server_hostname=server_name
     )
-    assert isinstance(made, sockets)
-    socket.socket.setblocking(made, False)  # the library never waits: that is done here
-    return made
+    return sockets(connected, session, coming, leaving)
 
 
-class TlsSocket(ssl.SSLSocket):
+class TlsSocket(socket.socket):
     """A connection that is encrypted, made by `encrypted`.
 
     What the caller is told to have sent may lack one byte that was encrypted already, as long as
@@ -92,8 +94,6 @@ class TlsSocket(ssl.SSLSocket):
     is full.
     """
 
-    _connected = False
-    """As the library has it; of a connection that was reset it asks before it says so itself."""
     expected = ""
     """The name that has to be in the certificate of the other end; empty for any."""
     certified = ""
@@ -103,9 +103,21 @@ class TlsSocket(ssl.SSLSocket):
     whole, cure = "run", AGREE
     """To what both ends have to belong, and what to do where one does not."""
 
-    @functools.cached_property
-    def _glance(self) -> bytearray:
-        return bytearray(1)
+    def __init__(
+        self,
+        connected: _socket.socket,
+        session: ssl.SSLObject,
+        coming: ssl.MemoryBIO,
+        leaving: ssl.MemoryBIO,
+    ) -> None:
+        kind = connected.family, connected.type, connected.proto
+        super().__init__(*kind, fileno=connected.detach())
+        super().setblocking(False)  # the system never waits: that is done here
+        self._session = session
+        self._coming, self._leaving = coming, leaving
+        self._rest = memoryview(b"")  # is encrypted, and the system had no room for it
+        self._owed = 0  # bytes of it that the caller takes for unsent
+        self._lock = threading.Lock()
 
     # -- waiting ---------------------------------------------------------------------------------
 
@@ -122,10 +134,6 @@ class TlsSocket(ssl.SSLSocket):
     def setblocking(self, flag: bool) -> None:
         """Wait for ever, or not at all."""
         self._timeout = None if flag else 0.0
-
-    @functools.cached_property
-    def _lock(self) -> threading.Lock:
-        return threading.Lock()
 
     def _wait(self, events: int, deadline: float | None) -> None:
         """Wait until something can be done; raises BlockingIOError, TimeoutError."""
@@ -159,16 +167,13 @@ class TlsSocket(ssl.SSLSocket):
         return True
 
     def _has_shaken_hands(self) -> bool:
-        self.wants_to_write = False
         try:
             with self._lock:
-                self.do_handshake()
+                if not self._handshake():
+                    return False
                 shown = self.getpeercert() or {}
-        except ssl.SSLWantReadError:
-            return False
-        except ssl.SSLWantWriteError:
-            self.wants_to_write = True
-            return False
+                if self._coming.pending:  # came behind the handshake
+                    DECRYPTED.add(self.fileno())
         except ssl.SSLCertVerificationError as error:
             why = f"the certificate of the other end is refused: {error.verify_message}"
             raise AuthenticationFailed(why, cure=self.cure) from error
@@ -179,11 +184,33 @@ class TlsSocket(ssl.SSLSocket):
                 f"the other end does not encrypt as members of the {self.whole} do: {error.reason}"
             )
             raise AuthenticationFailed(why, cure=self.cure) from error
-        except ValueError as error:  # the connection ended before it could begin
-            raise ConnectionError("it closed the connection before the TLS handshake") from error
         self.check(shown)
         self.is_secure = True
         return True
+
+    def _handshake(self) -> bool:
+        """Go as far as the other end lets it; return whether it is over. Raises OSError."""
+        while True:
+            try:
+                self._session.do_handshake()
+                is_over = True
+            except ssl.SSLWantReadError:
+                is_over = False
+            except ssl.SSLError:
+                with contextlib.suppress(OSError):
+                    self._push()  # tells the other end why
+                raise
+            self.wants_to_write = not self._push()
+            if is_over or self.wants_to_write or self._pull() is None:
+                return is_over and not self.wants_to_write
+
+    def getpeercert(self, binary_form: bool = False) -> Any:
+        """Return the certificate of the other end, as `ssl.SSLSocket.getpeercert` does."""
+        return self._session.getpeercert(binary_form)
+
+    def version(self) -> str | None:
+        """Return which TLS it is, once both have shaken hands."""
+        return self._session.version()
 
     def check(self, shown: Mapping[str, Any]) -> None:
         """Look at the certificate that the other end shows; raises AuthenticationFailed."""
@@ -209,12 +236,16 @@ class TlsSocket(ssl.SSLSocket):
         space = memoryview(buffer).cast("B")
         return self._receive((space[:nbytes] if nbytes else space,))
 
-    def recvmsg_into(  # type: ignore[override]  # the one above refuses
+    def recvmsg_into(  # the one above refuses
         self, buffers: Iterable[WriteableBuffer], ancbufsize: int = 0, flags: int = 0
     ) -> tuple[int, list[Any], int, Any]:
         """Put what came into buffers, one after the other."""
         _refuse(ancbufsize or flags)
         return self._receive([memoryview(one).cast("B") for one in buffers]), [], 0, None
+
+    def pending(self) -> int:
+        """Return how many bytes were taken from the system and not asked for yet."""
+        return self._session.pending() or self._coming.pending
 
     def _receive(self, spaces: Sequence[memoryview]) -> int:
         deadline = self._deadline()
@@ -222,63 +253,69 @@ class TlsSocket(ssl.SSLSocket):
             self._wait(select.POLLIN, deadline)
         while True:
             with self._lock:
-                count = self._fill(spaces) if self._has_come() else None
+                count = self._fill(spaces)
             if count is not None:
                 return count
             self._wait(select.POLLIN, deadline)
 
-    def _has_come(self) -> bool:
-        """Tell whether anything is there, be it the end; the library would be slower to say no."""
-        if self.fileno() in DECRYPTED:
-            return True
-        try:
-            socket.socket.recv_into(self, self._glance, 1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return False
-        return True
-
-    def _come(self) -> int:
-        """Return how many bytes the system has for the library."""
-        told = array("i", (0,))
-        fcntl.ioctl(self.fileno(), termios.FIONREAD, told)
-        return told[0]
-
     def _fill(self, spaces: Sequence[memoryview]) -> int | None:
-        """Decrypt as long as whole records come and there is space; None if nothing is there."""
-        count = got = come = 0  # `read` returns a number where it is given a buffer
-        try:
-            for space in spaces:
-                at, end = 0, len(space)
-                while at < end:
-                    got = self.read(end - at, space[at:])  # type: ignore[assignment]
-                    at += got
+        """Decrypt what has come as long as there is space; None if nothing is there."""
+        count, came = 0, _ROOM
+        for space in spaces:
+            while space:
+                got = self._decrypt(space)
+                if got:
                     count += got
-                    come -= _WHOLE
-                    if at < end and (
-                        got < RECORD or (come < _WHOLE and (come := self._come()) < _WHOLE)
-                    ):
-                        DECRYPTED.discard(self.fileno())
-                        return count
-        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-            DECRYPTED.discard(self.fileno())
-            return count or None
-        except ValueError as error:
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF)) from error
-        # A full buffer tells nothing of what is left behind it.
+                    space = space[got:]  # noqa: PLW2901 - what is left of it
+                elif got == 0:
+                    return count
+                elif came < _ROOM or (pulled := self._pull()) is None:
+                    DECRYPTED.discard(self.fileno())
+                    return count or None
+                else:
+                    came = pulled
         (DECRYPTED.add if self.pending() else DECRYPTED.discard)(self.fileno())
         return count
 
-    # -- sending ---------------------------------------------------------------------------------
+    def _decrypt(self, space: memoryview) -> int | None:
+        """Put a record that is here into a space; 0 at the end, None if no whole one is here."""
+        if not (self.pending() or self._coming.eof):
+            return None
+        try:
+            return int(self._session.read(len(space), space))  # a number, as it has a buffer
+        except ssl.SSLWantReadError:
+            return None
+        except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
+            return 0
 
-    _kept = b""
-    _owed = 0
+    def _pull(self) -> int | None:
+        """Take from the system what has come; return how much, 0 at the end, None if nothing."""
+        if self._leaving.pending and not self._push() and self._leaving.pending > RECORD:
+            raise ConnectionAbortedError("the other end asks for new keys and takes no answer")
+        try:
+            room = _rooms.pop()
+        except IndexError:
+            room = memoryview(bytearray(_ROOM))
+        try:
+            count = super().recv_into(room, 0 if self.is_secure else RECORD)
+            if count:
+                self._coming.write(room[:count])
+            else:
+                self._coming.write_eof()
+            return count
+        except BlockingIOError:
+            return None
+        finally:
+            _rooms.append(room)
+
+    # -- sending ---------------------------------------------------------------------------------
 
     def send(self, data: ReadableBuffer, flags: int = 0) -> int:
         """Send what there is room for; return how much."""
         _refuse(flags)
         return self._send((memoryview(data).cast("B"),))
 
-    def sendmsg(  # type: ignore[override]  # the one above refuses
+    def sendmsg(  # the one above refuses
         self,
         buffers: Iterable[ReadableBuffer],
         ancdata: Iterable[Any] = (),
@@ -311,40 +348,39 @@ class TlsSocket(ssl.SSLSocket):
 
     def _put(self, pieces: Sequence[memoryview]) -> int:
         """Encrypt and write what there is room for, and return how much the caller is told."""
-        try:
-            if self._kept:
-                self.write(self._kept)
-                self._kept = b""
-            count, self._owed = self._owed, 0
-            for record in _records(pieces, count):
-                if not self._write(record):
-                    return count + len(record) - self._owed
-                count += len(record)
-        except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
+        if not self._push():
             return 0
-        except ValueError as error:
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF)) from error
-        return count
-
-    def _write(self, record: memoryview | bytes) -> bool:
-        """Write a record, or keep it if it is encrypted but could not leave."""
-        try:
-            self.write(record)
-        except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
-            self._kept = bytes(record)
+        count, self._owed = self._owed, 0
+        for record in _records(pieces, count):
+            self._session.write(record)
+            count += len(record)
+            if self._leaving.pending >= AT_ONCE and not self._push():
+                break
+        if not self._push():
             self._owed = 1
-            return False
-        return True
+        return count - self._owed
+
+    def _push(self) -> bool:
+        """Give the system what is encrypted; return whether it had room for all of it."""
+        while True:
+            self._rest = self._rest or memoryview(self._leaving.read())
+            if not self._rest:
+                return True
+            try:
+                self._rest = self._rest[super().send(self._rest) :]
+            except BlockingIOError:
+                return False
 
     # -- the end ---------------------------------------------------------------------------------
-
-    def shutdown(self, how: int) -> None:
-        """Say that nothing more will be sent, or received."""
-        socket.socket.shutdown(self, how)
 
     def detach(self) -> int:
         """Refuse: what is encrypted cannot go on in another socket."""
         raise TransportError("an encrypted connection cannot be taken out of its socket")
+
+    def _bypass(self, *_: object, **__: object) -> NoReturn:
+        raise ValueError("it would go past the encryption of this connection")
+
+    sendto = sendfile = recvfrom = recvfrom_into = recvmsg = dup = _bypass
 
     def close(self) -> None:
         """Hang up."""

@@ -34,6 +34,7 @@ DOCUMENTS = [
     "docs/fractal.md",
     "docs/pictures.md",
     "docs/mpi.md",
+    "docs/coupling.md",
     "docs/replicas.md",
     "docs/surviving.md",
     "docs/surroundings.md",

@@ -44,11 +44,12 @@ def boot_supernode(options: argparse.Namespace) -> int:
 def _start(options: argparse.Namespace, role: MemberRole) -> int:
     folder = PeerFolder.of(options.folder, is_supernode=role is MemberRole.SUPERNODE)
     if found := find_running(folder):
+        which = " --supernode" if role is MemberRole.SUPERNODE else ""
         raise PeerError(
             f"it already runs, as process {found.pid}",
             place=str(folder.path),
-            cure="gcm-peer status shows it, gcm-peer halt ends it; another one on this machine"
-            " needs a folder of its own: --folder",
+            cure=f"gcm-peer status{which} shows it, gcm-peer halt{which} ends it;"
+            " another one on this machine needs a folder of its own: --folder",
         )
     if options.credential:
         install(Credential.read(Path(options.credential), role=role), folder.credential)
@@ -136,7 +137,7 @@ def _status_text(status: dict[str, Any]) -> str:
         lines += [
             _run_text(run, status.get("launch", {}).get("ranks", {})) for run in share["runs"]
         ]
-    lines += [f"wrong: {fault}" for fault in known.get("faults", ())]
+    lines += ["wrong: " + ": ".join(fault.split("\n    ")) for fault in known.get("faults", ())]
     if status["days_left"] < FEW_DAYS:
         left = f"{status['days_left']:.0f} days"
         lines += [f"wrong: its credential is good for {left} only; ask the keeper of the lab"]

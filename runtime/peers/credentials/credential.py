@@ -106,7 +106,10 @@ class Credential:
     def read(cls, file: Path, *, role: MemberRole | None = None) -> Credential:
         """Read a file; raises PeerError if it cannot be read, used, or is for another role."""
         place = str(file)
-        cure = "The lab's keeper makes one: gcm-peer lab invite NAME --peer (or --user)"
+        cure = (
+            "The lab's keeper makes one: gcm-peer lab invite NAME --peer (or --user);"
+            " a user takes it with gcm-peer lab join FILE"
+        )
         with of_file("the credential cannot be read", place, cure):
             mode, written = file.stat().st_mode, file.read_text(encoding="ascii")
         if mode & _GROUP:

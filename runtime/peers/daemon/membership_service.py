@@ -155,7 +155,7 @@ class MembershipService:
         if self._supernode is not None or self._faults != faults:
             log.warning("no supernode answers:\n%s", "\n".join(faults) or "none is known")
         self._supernode, self._faults = None, faults
-        self._state = "no supernode answers; it works with the hosts that it knows"
+        self._state = "no supernode answers yet; it tries again, with the hosts that it knows"
 
     def _supernodes(self) -> Sequence[Address]:
         """Return where supernodes may be: the last one first, the others in any order."""

@@ -58,7 +58,7 @@ _log = logging.getLogger(__name__)
 
 GRACE = 2.0  # seconds between the polite and the final end of the ranks
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.1
+FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.1
 """Seconds between looks whether the launcher has taken all output."""
 
 REMIND = 5.0  # seconds after which the launcher is told again that output is left

@@ -6,6 +6,7 @@ through the guard.
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 import sys
@@ -126,6 +127,15 @@ def _forking(given: Supplied, address: str) -> Supplied:
     job = given.configuration.job
     if job is None or not can_fork(job):
         return given
-    program = replace(job.program, proxy=RankProxy(proxy.__file__, address))
+    program = replace(job.program, proxy=RankProxy(_proxy(), address))
     configuration = replace(given.configuration, job=replace(job, program=program))
     return replace(given, configuration=configuration)
+
+
+def _proxy() -> str:
+    """Return the file of the proxy: its byte code where that is new, since each rank loads it."""
+    source, code = proxy.__file__, proxy.__spec__.cached or ""
+    try:
+        return code if os.path.getmtime(code) >= os.path.getmtime(source) else source
+    except OSError:
+        return source

@@ -29,6 +29,10 @@ _READ_AT_START = (b"LD_", b"LANG", b"LC_", b"MALLOC_", b"GLIBC_", b"MPI4PY_", b"
 """How the names of settings begin that count when a program or a library is loaded."""
 
 
+_FILE = IOBase.__base__
+"""What all files are, also those that are made in C."""
+
+
 class ProxyRequest:
     """What a proxy wants to be: its words, and what `mpiexec` gave it."""
 
@@ -107,7 +111,7 @@ def end(code: int, shared: AbstractSet[str]) -> NoReturn:
 def _flush_files() -> None:
     """Write what is left in files of the program: the collector may close them before."""
     found = gc.get_objects()
-    kinds = {kind for kind in {*map(type, found)} if issubclass(kind, IOBase)}
+    kinds = {kind for kind in {*map(type, found)} if _FILE in kind.__mro__}
     for one in (*(one for one in found if type(one) in kinds), sys.stdout, sys.stderr):
         with suppress(Exception):  # closed, or nobody reads it any more
             one.flush()

@@ -80,7 +80,6 @@ def _said(address: Address, context: ssl.SSLContext | None, name: str | None, wo
 def _strangers_context(credential: Credential | None = None) -> ssl.SSLContext:
     context = contexts(credential)[1] if credential else ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    context.sslsocket_class = ssl.SSLSocket
     return context
 
 

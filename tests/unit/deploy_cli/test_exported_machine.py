@@ -25,7 +25,7 @@ def test_the_machine_of_every_sample_is_a_good_document_and_draws(
     file = tmp_path / f"{Path(name).stem}-machine.fractal"
     picture = tmp_path / "machine.svg"
     answer = deploy("--export-adl", file, samples / name)
-    assert (answer.code, answer.out, answer.err) == (0, "", "")
+    assert (answer.code, answer.out, answer.err) == (0, "", f"gcm-deploy: wrote {file}\n")
     assert f'<definition name="{file.stem}">' in file.read_text()
     assert gcm(["check", str(file)]) == 0
     assert gcm(["draw", "--unfold", str(file), "-o", str(picture)]) == 0

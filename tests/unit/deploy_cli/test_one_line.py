@@ -159,6 +159,7 @@ def test_of_a_variable_that_is_given_twice_the_last_value_counts(deploy: Deploy)
         ("-n 2x2 ring.py", "'2x2' is not a number of ranks"),
         ("--emulate 2y2 ring.py", "argument --emulate: '2y2' is not SITESxCLUSTERSxRANKS"),
         ("--emulate 2x2x2 --wan 20 ring.py", "'20' has no unit: write 20ms or 20s, the delay"),
+        ("--emulate 50x50x50 ring.py", "125,000 ranks do not fit into the "),
         ("-H a,,b ring.py", "argument -H: 'a,,b' has a comma"),
         ("-n 4 --emulate 2x2 ring.py", "only one of -n, --emulate and -H can be"),
         ("-n 4 -H a:3 ring.py", "-n asks for 4 ranks, and the hosts have 3 in all: say for each"),

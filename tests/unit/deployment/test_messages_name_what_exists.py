@@ -40,7 +40,7 @@ OF_PYTHON = {
     "string",
     "rows",
     "credential",
-    "ddHHiii",  # the format of a struct
+    *("ddHHiii", "qq"),  # formats of structs
 }
 OF_NOTEBOOKS = {"img", "pre", "table"}
 OF_CONTROLLER_FILES = {"componentConfiguration", "controllers", "implementation"}

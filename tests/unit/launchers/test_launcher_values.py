@@ -156,6 +156,12 @@ def test_the_words_of_ssh_are_understood(said: str, error: type[GridError]) -> N
     assert fault.cure
 
 
+def test_a_way_ends_with_the_words_about_its_first_broken_hop() -> None:
+    said = "ssh: Could not resolve hostname gate: Name or service not known"
+    fault = diagnose("me@x", 255, [said, "Connection closed by UNKNOWN port 65535"])
+    assert (type(fault), fault.cause) == (errors.UnknownHost, said)
+
+
 def test_the_newest_words_about_python_are_understood() -> None:
     said = [f"{FOUND} python3: Python 3.9.2", f"{FOUND} python3.11: sh: not found", "x"]
     fault = no_python("x", said)

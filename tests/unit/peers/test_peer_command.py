@@ -169,7 +169,7 @@ def test_the_status_says_what_runs_and_what_is_wrong() -> None:
             "name": "peer:desk7", "lab": "ourlab", "seconds": 7200, "days_left": 9.2,
             "membership": {
                 "addresses": ["10.0.0.7:7701"], "supernode": "", "state": "no supernode answers",
-                "hosts": [], "faults": ["10.0.0.1:7700: it cannot be reached"],
+                "hosts": [], "faults": ["10.0.0.1:7700: it cannot be reached\n    refused"],
             },
             "reservation": {
                 "applications": 0, "processes": 4, "owner": "its owner comes first",
@@ -185,7 +185,7 @@ def test_the_status_says_what_runs_and_what_is_wrong() -> None:
         "share: any number of applications of 4 processes",
         "its owner comes first",
         "confirmed: a of ana, 2 processes",
-        "wrong: 10.0.0.1:7700: it cannot be reached",
+        "wrong: 10.0.0.1:7700: it cannot be reached: refused",
         "wrong: its credential is good for 9 days only; ask the keeper of the lab",
     ]
 

@@ -16,9 +16,13 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA384
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import Credentials
@@ -28,7 +32,7 @@ from runtime.transport.errors import AuthenticationFailed, TransportError
 from runtime.transport.lean import dial
 from runtime.transport.listening import Listener
 from runtime.transport.reactor import Reactor
-from runtime.transport.tls import RECORD, TlsSocket, encrypted
+from runtime.transport.tls import RECORD, TlsSocket, context_of, encrypted, wrapped
 
 SECRET = os.urandom(32)
 LONG = 10.0
@@ -237,6 +241,47 @@ def test_what_a_full_connection_takes_in_parts_arrives_whole(
             continue
     assert hashlib.sha256(got).digest() == hashlib.sha256(sent).digest()
     assert (full > 0) is (size > 5_000_000)
+
+
+def test_who_asks_for_new_keys_and_takes_no_answer_costs_no_memory(tmp_path: Path) -> None:
+    dialled, accepted = connected()
+    log = tmp_path / "secrets"
+    run = authority("the run")
+    own = run.issue("member of a run", NOW, DAY, member="guest").encode()
+    context = context_of(own, run.certificate, dialled=True)
+    context.keylog_filename = str(log)
+    left = wrapped(dialled, context, TlsSocket, dialled=True)
+    right = secured(accepted, member(), dialled=False)
+    with left, right:
+        while not (left.shake_hands() & is_set_up(right)):
+            pass
+        secret = bytes.fromhex(log.read_text().partition("CLIENT_TRAFFIC_SECRET_0 ")[2].split()[1])
+        with contextlib.suppress(BlockingIOError):  # until the connection is full
+            while right.send(bytes(RECORD)):
+                pass
+
+        def ask() -> None:
+            for asked in islice(questions_for_new_keys(secret), 20_000):
+                socket.socket.send(left, asked)
+                with contextlib.suppress(BlockingIOError):
+                    right.recv(1)
+
+        with pytest.raises(ConnectionAbortedError, match="takes no answer"):
+            ask()
+
+
+def questions_for_new_keys(secret: bytes) -> Iterator[bytes]:
+    """Yield records of TLS_AES_256_GCM_SHA384, each of which asks for new keys."""
+
+    def derived(label: bytes, size: int) -> bytes:
+        info = struct.pack("!HB", size, 6 + len(label)) + b"tls13 " + label + b"\0"
+        return HKDFExpand(SHA384(), size, info).derive(secret)
+
+    heading, question = b"\x17\x03\x03\x00\x16", b"\x18\0\0\x01\x01\x16"
+    while True:
+        cipher = AESGCM(derived(b"key", 32))
+        yield heading + cipher.encrypt(derived(b"iv", 12), question, heading)
+        secret = derived(b"traffic upd", 48)
 
 
 def test_each_direction_ends_by_itself(ends: tuple[socket.socket, socket.socket]) -> None:
