@@ -25,6 +25,7 @@ from runtime.shown_text import shown_table
 from runtime.views.account import RunAccount
 from runtime.views.fact_lines import read_facts
 from runtime.views.facts import CommandEnded, RunPlanned
+from runtime.views.plain_lines import MinuteLines
 from runtime.views.summary import as_json, as_text
 
 STOP_TIMEOUT = 20.0
@@ -180,9 +181,10 @@ def _shown(file: BinaryIO, name: str, *, tags: bool) -> RunAccount:
         for fact in read_facts(file, name):
             account.take(fact)
             if isinstance(fact.record, RunPlanned):
+                at_once = MinuteLines(lambda: 0.0)  # no minute passes
                 made = PlainScreen(
                     sys.stdout.buffer, sys.stderr.buffer,
-                    news=None, tags=tags, names=fact.record.names(), choice=OutputChoice(),
+                    news=at_once, tags=tags, names=fact.record.names(), choice=OutputChoice(),
                 )  # fmt: skip
                 screen = stack.enter_context(closing(made))
             if screen is not None:

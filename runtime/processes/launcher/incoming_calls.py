@@ -20,7 +20,7 @@ from runtime.machine.contracts import CONTRACTS, Heartbeats
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.verdicts import Verdicts
-from runtime.processes.member_host import is_to_launcher
+from runtime.processes.member_host import HEARTBEAT, is_to_launcher
 from runtime.transport.channel import IncomingCall
 from runtime.transport.keys import member_name, parsed
 from runtime.views.stream import ListenerRaised
@@ -75,6 +75,8 @@ class IncomingCalls:
             )
             registry.handle_call(target.client, *called, args)
             return None
+        if target.interface == HEARTBEAT:
+            return None  # of a front-end that has not come yet
         if not is_to_launcher(target):
             if self._assembly is None:
                 raise NoSuchComponentError("nothing is served here", component=target.component)

@@ -117,6 +117,8 @@ def test_the_ranks_of_a_full_queue_come_later_and_take_the_places_that_were_kept
     assert sorted(out.splitlines()) == [f"{rank} of 5: 10" for rank in range(5)]
     assert "running: 3 of 5 ranks in 3 clusters" in errors
     assert "has its nodes and waits for" not in errors
+    assert "nice/var: joins, ranks 2-3\n" in errors
+    assert "Traceback" not in errors
     wait_until(lambda: slurm.is_given_back() and far.is_given_back())
 
 
