@@ -95,7 +95,7 @@ class Machine:
         self.comes = False
         self.ranks: list[Rank] = []
         self.forwarder = Forwarder(
-            stack.enter_context(Reactor()), "127.0.0.1:0", Credentials(SECRET, "1:0"), self._find
+            stack.enter_context(Reactor()), "127.0.0.3:0", Credentials(SECRET, "1:0"), self._find
         )
         stack.callback(self.forwarder.close)
 
