@@ -11,6 +11,7 @@ Whatever carries the bytes, both ends prove who they are above it. Imports littl
 from __future__ import annotations
 
 import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
+import errno
 import os
 from collections.abc import Iterable
 from typing import Any, Protocol
@@ -229,8 +230,7 @@ def stays_on_host(connected: _socket.socket) -> bool:
 
 def send_at_once(connected: _socket.socket) -> None:
     """Let small messages leave without waiting for more; raises OSError."""
-    if _is_tcp(connected):
-        connected.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
+    _tell_tcp(connected, _socket.TCP_NODELAY, 1)
 
 
 def end_when_silent(connected: _socket.socket, silence: float) -> None:
@@ -238,16 +238,12 @@ def end_when_silent(connected: _socket.socket, silence: float) -> None:
 
     The other process need not say anything: its system answers.
     """
-    if not _is_tcp(connected):
+    if not _is_internet(connected):
         return
-    options = (
-        (_socket.TCP_USER_TIMEOUT, int(silence * 1000)),
-        (_socket.TCP_KEEPIDLE, max(1, int(silence / 3))),
-        (_socket.TCP_KEEPINTVL, max(1, int(silence / 6))),
-        (_socket.TCP_KEEPCNT, 4),
-    )
-    for option, value in options:
-        connected.setsockopt(_socket.IPPROTO_TCP, option, value)
+    _tell_tcp(connected, _socket.TCP_USER_TIMEOUT, int(silence * 1000))
+    _tell_tcp(connected, _socket.TCP_KEEPIDLE, max(1, int(silence / 3)))
+    _tell_tcp(connected, _socket.TCP_KEEPINTVL, max(1, int(silence / 6)))
+    _tell_tcp(connected, _socket.TCP_KEEPCNT, 4)
     connected.setsockopt(_socket.SOL_SOCKET, _socket.SO_KEEPALIVE, 1)
 
 
@@ -258,13 +254,23 @@ def tune(connected: _socket.socket, silence: float) -> None:
         connected.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDBUF, _BUFFER)
         return
     send_at_once(connected)
-    if _is_tcp(connected):
-        connected.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NOTSENT_LOWAT, _UNSENT)
+    _tell_tcp(connected, _socket.TCP_NOTSENT_LOWAT, _UNSENT)
     end_when_silent(connected, silence)
 
 
-def _is_tcp(connected: _socket.socket) -> bool:
+def _is_internet(connected: _socket.socket) -> bool:
     return connected.family in (_socket.AF_INET, _socket.AF_INET6)
+
+
+def _tell_tcp(connected: _socket.socket, option: int, value: int) -> None:
+    """Set an option of TCP where there is one: other protocols of the user know some of them."""
+    if not _is_internet(connected):
+        return
+    try:
+        connected.setsockopt(_socket.IPPROTO_TCP, option, value)
+    except OSError as error:
+        if error.errno != errno.ENOPROTOOPT:
+            raise
 
 
 def _bound(listener: _socket.socket, where: Any) -> _socket.socket:

@@ -126,6 +126,16 @@ def test_a_class_that_is_of_no_use_is_named(folder: Path, name: str, why: str) -
     assert caught.value.place == str(folder)
 
 
+def test_a_protocol_that_lacks_options_of_tcp_is_tuned_as_far_as_it_can_be() -> None:
+    try:
+        made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP)
+    except OSError as error:
+        pytest.skip(f"this system has no MPTCP: {error}")
+    with made:
+        transports.tune(made, 8.0)
+        assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+
 def test_what_a_class_raises_becomes_an_error_that_names_it(folder: Path) -> None:
     use_transports([NAME], str(folder))
     with pytest.raises(Unreachable, match=f"'{NAME}' raised LookupError: nowhere"):
