@@ -233,14 +233,19 @@ def send_at_once(connected: _socket.socket) -> None:
     _tell_tcp(connected, _socket.TCP_NODELAY, 1)
 
 
-def end_when_silent(connected: _socket.socket, silence: float) -> None:
+def end_when_silent(
+    connected: _socket.socket, silence: float, *, even_if_full: bool = True
+) -> None:
     """Let the system end a connection when its other host has said nothing for so long.
 
-    The other process need not say anything: its system answers.
+    The other process need not say anything: its system answers. But it has to read what is sent:
+    with `even_if_full` a connection ends that has had no room for so long. Without, the system
+    waits for the answer to what was sent far longer, so somebody has to ask `has_answered`.
     """
     if not _is_internet(connected):
         return
-    _tell_tcp(connected, _socket.TCP_USER_TIMEOUT, int(silence * 1000))
+    if even_if_full:
+        _tell_tcp(connected, _socket.TCP_USER_TIMEOUT, int(silence * 1000))
     _tell_tcp(connected, _socket.TCP_KEEPIDLE, max(1, int(silence / 3)))
     _tell_tcp(connected, _socket.TCP_KEEPINTVL, max(1, int(silence / 6)))
     _tell_tcp(connected, _socket.TCP_KEEPCNT, 4)
