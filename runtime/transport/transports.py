@@ -105,7 +105,11 @@ class _Named:
         self.is_on_host = bool(made.is_on_host)
 
     def listen(self, where: str, /) -> tuple[_socket.socket, str]:
-        return self._call(self._made.listen, where)
+        made, found = self._call(self._made.listen, where)
+        if isinstance(found, str):
+            return made, found
+        made.close()
+        raise Unreachable(f"the transport '{self._name}' gave {found!r} as address", place=where)
 
     def connecting(self, address: str, /) -> tuple[_socket.socket, Any]:
         return self._call(self._made.connecting, address)

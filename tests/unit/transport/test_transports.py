@@ -44,6 +44,11 @@ class Half:
     def listen(self, where):
         pass
 
+class Bytes(Abstract):
+    def listen(self, where):
+        listener, where = super().listen(where)
+        return listener, where.encode()
+
 class Broken(Abstract):
     def __init__(self):
         raise RuntimeError("no licence")
@@ -101,6 +106,15 @@ def test_ranks_listen_in_the_order_of_the_descriptor(folder: Path) -> None:
         listener.close()
     assert [one.partition(":")[0] for one in addresses] == [NAME, "127.0.0.1", "unix"]
     assert transports.of_use(addresses, is_near=False) == ()
+
+
+def test_where_a_rank_does_not_listen_is_told_with_the_reason(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    use_transports(["own_sockets.Bytes"], str(folder))
+    assert open_listeners(str(folder), "rank0", ["own_sockets.Bytes"]) == ([], ("", ()))
+    assert "rank0 does not listen over own_sockets.Bytes: " in caplog.text
+    assert "the transport 'own_sockets.Bytes' gave b'/" in caplog.text
 
 
 def test_an_address_of_a_peer_makes_nothing_be_imported(folder: Path) -> None:
