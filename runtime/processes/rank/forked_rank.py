@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import _socket
+import atexit
 import ctypes
 import fcntl
 import gc
 import marshal
 import os
+import signal
 import sys
 import threading
 import weakref
@@ -93,6 +95,10 @@ def end(code: int, shared: AbstractSet[str]) -> NoReturn:
     """
     if threading.active_count() > 1:  # only Python can hold the threads that a program leaves
         sys.exit(code)
+    atexit._run_exitfuncs()  # what the last threads have left there
+    for number in range(1, signal.NSIG):
+        if callable(signal.getsignal(number)):  # all of the program is behind such a function
+            signal.signal(number, signal.SIG_DFL)
     _flush_files()
     own = [sys.modules.pop(name) for name in (*sys.modules,) if _is_of_program(name, shared)]
     modules = [weakref.ref(one) for one in reversed(own) if isinstance(one, type(sys))]
@@ -111,8 +117,9 @@ def end(code: int, shared: AbstractSet[str]) -> NoReturn:
 def _flush_files() -> None:
     """Write what is left in files of the program: the collector may close them before."""
     found = gc.get_objects()
-    kinds = {kind for kind in {*map(type, found)} if _FILE in kind.__mro__}
-    for one in (*(one for one in found if type(one) in kinds), sys.stdout, sys.stderr):
+    kinds = {id(kind): kind for kind in map(type, found)}  # some classes cannot be hashed
+    files = {number for number, kind in kinds.items() if issubclass(kind, _FILE)}
+    for one in (*(one for one in found if id(type(one)) in files), sys.stdout, sys.stderr):
         with suppress(Exception):  # closed, or nobody reads it any more
             one.flush()
 
