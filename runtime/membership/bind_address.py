@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from runtime.lazy_import import logger
 from runtime.membership.run_directory import address_in
 from runtime.transport.errors import TransportError
 from runtime.transport.passage import PASSED, Passage
@@ -19,6 +20,8 @@ from runtime.transport.transports import UNIX, advertised, listen, use
 
 if TYPE_CHECKING:
     from _socket import socket
+
+_log = logger(__name__)
 
 ON_MACHINE, EVERYWHERE = "127.0.0.1:0", "0.0.0.0:0"
 """Where a rank listens with TCP: for its own host, or for all that can connect to it."""
@@ -51,7 +54,8 @@ def open_listeners(
                 with suppress(FileNotFoundError):
                     os.unlink(where.partition(":")[2])  # of a rank that was here before
             listener, found = listen(where)
-        except (OSError, TransportError):
+        except (OSError, TransportError) as error:
+            _log.warning("%s does not listen over %s: %s", name, one, error)
             continue
         listeners.append(listener)
         addresses += [passage.address(name)] if passage else advertised(found)

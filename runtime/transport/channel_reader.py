@@ -126,7 +126,8 @@ class ChannelReader:
             if not count:
                 if count is not None:
                     where = "" if self._frames.is_between_frames else " in the middle of a message"
-                    self._listener.handle_end(f"the other end closed the connection{where}")
+                    why = f"the other end closed the connection{where}"
+                    self._listener.handle_end(why, self._broken)
                 return
             self.received_bytes += count
             try:

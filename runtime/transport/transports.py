@@ -11,6 +11,7 @@ Whatever carries the bytes, both ends prove who they are above it. Imports littl
 from __future__ import annotations
 
 import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
+import errno
 import os
 from collections.abc import Iterable
 from typing import Any, Protocol
@@ -104,7 +105,11 @@ class _Named:
         self.is_on_host = bool(made.is_on_host)
 
     def listen(self, where: str, /) -> tuple[_socket.socket, str]:
-        return self._call(self._made.listen, where)
+        made, found = self._call(self._made.listen, where)
+        if isinstance(found, str):
+            return made, found
+        made.close()
+        raise Unreachable(f"the transport '{self._name}' gave {found!r} as address", place=where)
 
     def connecting(self, address: str, /) -> tuple[_socket.socket, Any]:
         return self._call(self._made.connecting, address)
@@ -229,25 +234,25 @@ def stays_on_host(connected: _socket.socket) -> bool:
 
 def send_at_once(connected: _socket.socket) -> None:
     """Let small messages leave without waiting for more; raises OSError."""
-    if _is_tcp(connected):
-        connected.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
+    _tell_tcp(connected, _socket.TCP_NODELAY, 1)
 
 
-def end_when_silent(connected: _socket.socket, silence: float) -> None:
+def end_when_silent(
+    connected: _socket.socket, silence: float, *, even_if_full: bool = True
+) -> None:
     """Let the system end a connection when its other host has said nothing for so long.
 
-    The other process need not say anything: its system answers.
+    The other process need not say anything: its system answers. But it has to read what is sent:
+    with `even_if_full` a connection ends that has had no room for so long. Without, the system
+    waits for the answer to what was sent far longer, so somebody has to ask `has_answered`.
     """
-    if not _is_tcp(connected):
+    if not _is_internet(connected):
         return
-    options = (
-        (_socket.TCP_USER_TIMEOUT, int(silence * 1000)),
-        (_socket.TCP_KEEPIDLE, max(1, int(silence / 3))),
-        (_socket.TCP_KEEPINTVL, max(1, int(silence / 6))),
-        (_socket.TCP_KEEPCNT, 4),
-    )
-    for option, value in options:
-        connected.setsockopt(_socket.IPPROTO_TCP, option, value)
+    if even_if_full:
+        _tell_tcp(connected, _socket.TCP_USER_TIMEOUT, int(silence * 1000))
+    _tell_tcp(connected, _socket.TCP_KEEPIDLE, max(1, int(silence / 3)))
+    _tell_tcp(connected, _socket.TCP_KEEPINTVL, max(1, int(silence / 6)))
+    _tell_tcp(connected, _socket.TCP_KEEPCNT, 4)
     connected.setsockopt(_socket.SOL_SOCKET, _socket.SO_KEEPALIVE, 1)
 
 
@@ -258,13 +263,23 @@ def tune(connected: _socket.socket, silence: float) -> None:
         connected.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDBUF, _BUFFER)
         return
     send_at_once(connected)
-    if _is_tcp(connected):
-        connected.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NOTSENT_LOWAT, _UNSENT)
+    _tell_tcp(connected, _socket.TCP_NOTSENT_LOWAT, _UNSENT)
     end_when_silent(connected, silence)
 
 
-def _is_tcp(connected: _socket.socket) -> bool:
+def _is_internet(connected: _socket.socket) -> bool:
     return connected.family in (_socket.AF_INET, _socket.AF_INET6)
+
+
+def _tell_tcp(connected: _socket.socket, option: int, value: int) -> None:
+    """Set an option of TCP where there is one: other protocols of the user know some of them."""
+    if not _is_internet(connected):
+        return
+    try:
+        connected.setsockopt(_socket.IPPROTO_TCP, option, value)
+    except OSError as error:
+        if error.errno != errno.ENOPROTOOPT:
+            raise
 
 
 def _bound(listener: _socket.socket, where: Any) -> _socket.socket:

@@ -26,6 +26,7 @@ from runtime.deployment.model import (
     NamedLauncher,
     SshHop,
 )
+from runtime.deployment.planning.commands import is_at_front_end
 from runtime.deployment.reading.cluster import Above, read_cluster, read_mpi, spread
 from runtime.health import DetectorProtocol, UnfitDetector, fitted
 from runtime.routing import without_way
@@ -248,7 +249,10 @@ def read_transports(
             entry.location,
             hint="write it last, or alone",
         )
-    is_one_host = all(one.is_local for site in sites for one in site.clusters)
+    clusters = [one for site in sites for one in site.clusters]
+    is_one_host = all(
+        one.is_local and all(is_at_front_end(one, node) for node in one.nodes) for one in clusters
+    )
     if any(one == TCP or "." in one or (one == UNIX and is_one_host) for one in named):
         return sites, named
     if SSH not in named:

@@ -43,9 +43,12 @@ def load() -> None:
 
 def finalise() -> None:
     """Do what mpi4py does when Python has ended, in a process that has loaded MPI."""
+    if not _at_end:
+        return  # there is none here that can be loaded, or the program wants to do it
+
     from mpi4py import MPI
 
-    if _at_end and MPI.Is_initialized() and not MPI.Is_finalized():
+    if MPI.Is_initialized() and not MPI.Is_finalized():
         _at_end.pop()()
 
 

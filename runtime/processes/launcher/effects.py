@@ -489,9 +489,11 @@ class Executor:
         self._late.leave_out(name)
 
         def give_back() -> None:
-            self._close(lost)
-            self._allocator.renew(name)
-            self._post(lambda: self._openings.open(new, (), self._handler))
+            try:
+                self._close(lost)
+            finally:  # the ranks that wait for the next job wait for ever without it
+                self._allocator.renew(name)
+                self._post(lambda: self._openings.open(new, (), self._handler))
             for fetcher in former:
                 fetcher.finish()
 

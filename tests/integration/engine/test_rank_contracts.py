@@ -18,6 +18,7 @@ from runtime.machine.calls import DispatchTable, stub
 from runtime.machine.contracts import Facts, Health, Membership, Routes
 from runtime.membership.rank_link import RankLink
 from runtime.membership.run_directory import Bootstrap, write_key
+from runtime.processes.front_end import gate
 from runtime.processes.front_end.gate import Gate
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.credentials import Credentials
@@ -36,7 +37,7 @@ PATIENCE = 20.0
 class FrontEnd:
     """A gate, and what ranks tell through it."""
 
-    def __init__(self, reactor: Reactor, run_directory: str) -> None:
+    def __init__(self, reactor: Reactor, run_directory: str, port: int | None = None) -> None:
         self.heard: SimpleQueue[tuple[str, list[Facts]]] = SimpleQueue()
         dispatch = DispatchTable()
         dispatch.serve(Membership, self)
@@ -55,7 +56,7 @@ class FrontEnd:
         self.gate = Gate(
             reactor,
             run_directory,
-            None,
+            port,
             known,
             self,
             dispatch=dispatch,
@@ -63,7 +64,8 @@ class FrontEnd:
             incarnation=2,
             relay=relay,
         )
-        write_key(run_directory, RANKS, Bootstrap(self.gate.address, (), 2, KEYS))
+        here_only = self.gate.address.replace(socket.gethostname(), "127.0.0.1")
+        write_key(run_directory, RANKS, Bootstrap(here_only, (), 2, KEYS))
 
     def calls(
         self, interface: str, operation: str, *args: Any, path: str = "/grid", client: str = ""
@@ -135,6 +137,26 @@ def test_a_rank_has_left_without_a_word_unless_it_has_said_how_it_ends(
     link._channel.close()
     assert front_end.all_have_left.wait(PATIENCE)
     assert front_end.left == left
+
+
+def test_a_rank_that_reads_nothing_for_long_has_a_host_that_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "HOST_SILENCE", 2.0)
+    text = bytes(16 << 20)  # more than the system keeps on its way
+    with ExitStack() as stack:
+        reactor = stack.enter_context(Reactor())
+        front_end = FrontEnd(reactor, str(tmp_path), port=0)
+        stack.callback(front_end.gate.close)
+        link = RankLink(str(tmp_path), "0:0:1")
+        link.wrapper.membership.ready(link.name, [])
+        front_end.heard.get(timeout=PATIENCE)
+        reactor.soon(lambda: front_end.calls("views", "view", text))
+        reactor.soon(lambda: front_end.calls("control", "go"))
+        assert not front_end.all_have_left.wait(4.0)
+        link.wait_for_go()
+        assert link.wrapper.table == text
+        link._channel.close()
 
 
 def test_a_rank_cannot_run_code_in_its_front_end(

@@ -44,6 +44,11 @@ class Half:
     def listen(self, where):
         pass
 
+class Bytes(Abstract):
+    def listen(self, where):
+        listener, where = super().listen(where)
+        return listener, where.encode()
+
 class Broken(Abstract):
     def __init__(self):
         raise RuntimeError("no licence")
@@ -103,6 +108,15 @@ def test_ranks_listen_in_the_order_of_the_descriptor(folder: Path) -> None:
     assert transports.of_use(addresses, is_near=False) == ()
 
 
+def test_where_a_rank_does_not_listen_is_told_with_the_reason(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    use_transports(["own_sockets.Bytes"], str(folder))
+    assert open_listeners(str(folder), "rank0", ["own_sockets.Bytes"]) == ([], ("", ()))
+    assert "rank0 does not listen over own_sockets.Bytes: " in caplog.text
+    assert "the transport 'own_sockets.Bytes' gave b'/" in caplog.text
+
+
 def test_an_address_of_a_peer_makes_nothing_be_imported(folder: Path) -> None:
     sys.path.append(str(folder))
     with pytest.raises(Unreachable, match="this is not an address"):
@@ -124,6 +138,16 @@ def test_a_class_that_is_of_no_use_is_named(folder: Path, name: str, why: str) -
         use_transports([name], str(folder))
     assert f"'{name}'" in caught.value.what
     assert caught.value.place == str(folder)
+
+
+def test_a_protocol_that_lacks_options_of_tcp_is_tuned_as_far_as_it_can_be() -> None:
+    try:
+        made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP)
+    except OSError as error:
+        pytest.skip(f"this system has no MPTCP: {error}")
+    with made:
+        transports.tune(made, 8.0)
+        assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
 
 
 def test_what_a_class_raises_becomes_an_error_that_names_it(folder: Path) -> None:
