@@ -35,10 +35,6 @@ _FOLDS: dict[str, Callable[[Any, Any], Any]] = {
 _CODES = "bBhHiIlLqQfd"
 
 
-class MergeFault(ValueError):
-    """What members gave to a collective cannot be merged."""
-
-
 class ComponentPort(Protocol):
     """One member's way to the component of its cluster, for one collective operation."""
 
@@ -88,25 +84,31 @@ def folding(fold: str, code: str) -> str:
     return f"{fold} {code}" if is_known else ""
 
 
-def merged(rule: str, given: Sequence[bytes]) -> bytes:
+def merged(rule: str, given: Sequence[bytes | str]) -> bytes | str:
     """Return as one what several members gave; integers wrap around as those of C do.
+
+    A text says why that cannot be: one of them has given it, or their data do not fit.
 
     >>> merged("join", [b"a", b"b"]), list(array("b", merged("sum b", [bytes([100]), b"d"])))
     (b'ab', [-56])
-
-    Raises:
-        MergeFault: there is no such rule, or the data do not fit it and each other.
+    >>> merged("join", [b"a", "there is no room"]), merged("sum h", [b"a", b"b"])
+    ('there is no room', '[1, 1] bytes cannot be reduced by sum h')
     """
+    data = []
+    for one in given:
+        if isinstance(one, str):
+            return one
+        data.append(one)
     if rule == JOIN:
-        return b"".join(given)
+        return b"".join(data)
     name, _, code = rule.partition(" ")
     if not folding(name, code):
-        raise MergeFault(f"there is no rule {rule!r:.40}")
+        return f"there is no rule {rule!r:.40}"
     fold, size = _FOLDS[name], array(code).itemsize
-    if len({*map(len, given)}) > 1 or len(given[0]) % size:
-        raise MergeFault(f"{[len(one) for one in given]} bytes cannot be reduced by {rule}")
-    total = array(code, given[0])
-    for one in given[1:]:
+    if len({*map(len, data)}) > 1 or len(data[0]) % size:
+        return f"{[*map(len, data)]} bytes cannot be reduced by {rule}"
+    total = array(code, data[0])
+    for one in data[1:]:
         values = map(fold, total, array(code, one))
         total = _wrapped(code, size, values) if name in ("sum", "prod") else array(code, values)
     return total.tobytes()

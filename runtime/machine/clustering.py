@@ -14,6 +14,7 @@ from runtime.lazy_import import LazyModule
 from runtime.machine.calls import CallRefused
 from runtime.machine.contracts import (
     CONTRACTS,
+    CollectiveData,
     Control,
     Delivery,
     Facts,
@@ -25,6 +26,7 @@ from runtime.machine.contracts import (
 )
 from runtime.machine.delivery import DELIVERY, PEERS, at_site
 from runtime.machine.table import encoded
+from runtime.transport.keys import member_name, parsed
 
 if TYPE_CHECKING:
     from runtime.collectives import components
@@ -36,6 +38,8 @@ UP, DOWN = f"{MEMBERSHIP}-up", f"{VIEWS}-down"
 
 MOST_GIVEN = 256 << 20
 """The bytes of contributions that wait for those of other members."""
+
+_FULL = f"in a component {MOST_GIVEN >> 20} MiB already wait for other members of their collectives"
 
 TO_RANKS = (Views, Control, Routes)
 FROM_RANKS = (Membership, Health, References)
@@ -129,8 +133,9 @@ class Clustering:
         self._known: dict[str, list[Facts]] = {}
         self.branches: dict[str, Views] = {}
         """The views of each member, by identifier."""
-        self._collectives: dict[str, Round[bytes]] = {}
+        self._collectives: dict[str, dict[str, CollectiveData]] = {}
         self._given = 0
+        self._incarnations: dict[str, int] = {}
         self._lock = _thread.allocate_lock()  # members call from several threads
 
     @property
@@ -165,15 +170,18 @@ class Clustering:
             self.views_down.lost(reports)
 
     def contribute(
-        self, member: str, call: str, how: tuple[str, str], group: list[str], data: bytes
+        self, member: str, call: str, how: tuple[str, str], group: list[str], data: CollectiveData
     ) -> None:
         """Merge what members give to a collective, and pass it on as one.
 
+        Where that cannot be all go on as usual, with a text that says why: so it fails at all
+        ranks, and none is told before it has begun the call.
+
         Raises:
-            CallRefused: it is no contribution that could be merged.
+            CallRefused: it is no contribution of one who takes part.
         """
         match how, group, data:
-            case (str(rule), str(to)), [*names], bytes() if all(
+            case (str(rule), str(to)), [*names], bytes() | str() if all(
                 isinstance(one, str) for one in (call, *names)
             ):
                 pass
@@ -182,39 +190,48 @@ class Clustering:
         given = self._gathered_of(call, member, components.below(self._identifier, group), data)
         if given is None:
             return
-        try:
-            data = components.merged(rule, given)
-        except components.MergeFault as fault:
-            raise CallRefused(f"what {member} and others give fits no call: {fault}") from None
+        data = components.merged(rule, given)
         if components.has_all(self._identifier, group):
             self.collected(call, to, group, data)
         elif self.membership_up is not None:
             self.membership_up.contribute(self._identifier, call, how, group, data)
 
     def _gathered_of(
-        self, call: str, member: str, members: list[str], data: bytes
-    ) -> list[bytes] | None:
-        """Return what all members have given to a collective, None before that."""
-        with self._lock:
-            self._given += len(data)
-            if member not in members or self._given > MOST_GIVEN:
-                self._given -= len(data)
-                raise CallRefused(f"{member} gives data to a collective that cannot take them")
-            round = self._collectives.setdefault(call, Round[bytes]())
-            round.expect(members)
-            round.report(member, data)
-            given = round.take()
-            if given is None:
-                return None
-            del self._collectives[call]
-            self._given -= sum(map(len, given.values()))
-            return list(given.values())
+        self, call: str, member: str, members: list[str], data: CollectiveData
+    ) -> list[CollectiveData] | None:
+        """Return what all members have given to a collective, None before that.
 
-    def collected(self, call: str, to: str, group: list[str], data: bytes) -> None:
+        A code that was started again has left its former calls.
+        """
+        code, incarnation = parsed(call.partition(":")[0])
+        with self._lock:
+            former = self._incarnations.get(code, incarnation)
+            if member not in members or incarnation < former:
+                raise CallRefused(f"{member} gives data to a collective that cannot take them")
+            if incarnation > former:
+                left = f"{member_name(code, former)}:"
+                for one in [one for one in self._collectives if one.startswith(left)]:
+                    self._drop(one)
+            self._incarnations[code] = incarnation
+            given = self._collectives.setdefault(call, {})
+            self._given += len(data) - len(given.get(member, b""))
+            given[member] = data
+            if all(one in given for one in members):
+                self._drop(call)
+                return [given[one] for one in members]
+            if self._given > MOST_GIVEN and isinstance(data, bytes):
+                self._given += len(_FULL) - len(data)
+                given[member] = _FULL
+            return None
+
+    def _drop(self, call: str) -> None:
+        self._given -= sum(map(len, self._collectives.pop(call).values()))
+
+    def collected(self, call: str, to: str, group: list[str], data: CollectiveData) -> None:
         """Pass the result of a collective on to those below."""
         for member in components.below(self._identifier, group):
             if member in self.branches:
-                gets = not to or f"{to}:".startswith(f"{member}:")
+                gets = isinstance(data, str) or not to or f"{to}:".startswith(f"{member}:")
                 self.branches[member].collected(call, to, group, data if gets else b"")
 
     def _go_on(self) -> None:

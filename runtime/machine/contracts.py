@@ -33,6 +33,9 @@ from typing import Any, Protocol
 Facts = dict[str, Any]
 """What one process reports to another, as plain data; the receiver makes a value of it."""
 
+CollectiveData = bytes | str
+"""The data of a collective; text says why there are none, which fails the call at all ranks."""
+
 
 class Membership(Protocol):
     """Upwards: who has come, and what members give to collectives that components carry out."""
@@ -44,12 +47,13 @@ class Membership(Protocol):
         """
 
     def contribute(
-        self, member: str, call: str, how: tuple[str, str], group: list[str], data: bytes
+        self, member: str, call: str, how: tuple[str, str], group: list[str], data: CollectiveData
     ) -> None:
-        """Give data to a collective `call` of a group of ranks.
+        """Give data to a collective of a group of ranks.
 
-        `how` has the rule by which data are merged, see `runtime.collectives.components`, and the
-        rank that gets the result; "" for all.
+        The name of the `call` begins with the code and its incarnation: `ocean#2:`. `how` has the
+        rule by which data are merged, see `runtime.collectives.components`, and the rank that gets
+        the result; "" for all.
         """
         ...
 
@@ -66,10 +70,10 @@ class Views(Protocol):
         One with a `lost_to` lives, and is lost to that rank alone.
         """
 
-    def collected(self, call: str, to: str, group: list[str], data: bytes) -> None:
+    def collected(self, call: str, to: str, group: list[str], data: CollectiveData) -> None:
         """Bring the result of a collective to the rank `to`, or to all of the group.
 
-        The others get no data: this tells them that all have given theirs.
+        The others get no data: this tells them that all have given theirs. All get a text.
         """
         ...
 

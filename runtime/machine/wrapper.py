@@ -13,6 +13,7 @@ from runtime.machine.contracts import (
     BINDING_CONTROLLER,
     CONTRACTS,
     Appeals,
+    CollectiveData,
     Control,
     Health,
     Membership,
@@ -87,7 +88,7 @@ class RankWrapper:
         self._on_views: Callable[[bytes], None] | None = None
         self._ends: list[dict[str, Any]] = []
         self._on_ends: Callable[[list[dict[str, Any]]], None] | None = None
-        self._on_results: Callable[[str, bytes], None] | None = None
+        self._on_results: Callable[[str, CollectiveData], None] | None = None
         dispatch.serve(Views, self)
         dispatch.serve(Control, self)
         dispatch.serve(Routes, self)
@@ -151,12 +152,12 @@ class RankWrapper:
             self._on_ends = hear
             hear(self._ends)
 
-    def collected(self, call: str, to: str, group: list[str], data: bytes) -> None:  # noqa: ARG002
+    def collected(self, call: str, to: str, group: list[str], data: CollectiveData) -> None:  # noqa: ARG002
         """Pass on the result of a collective to which this rank has given data."""
         if self._on_results is not None:
             self._on_results(call, data)
 
-    def on_results(self, hear: Callable[[str, bytes], None]) -> None:
+    def on_results(self, hear: Callable[[str, CollectiveData], None]) -> None:
         """Let `hear` know the results of collectives."""
         self._on_results = hear
 

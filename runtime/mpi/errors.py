@@ -67,6 +67,17 @@ class OutOfStep(GridMPIError):
     """The members of a communicator make different collectives, or one failed in its call."""
 
 
+class ComponentFault(GridMPIError):
+    """The components of the machine have not carried out a collective, which fails everywhere."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            "the components of the machine could not carry a collective out",
+            cause=why,
+            cure="Let fewer collectives wait for other ranks, or use other plans than `components`",
+        )
+
+
 class NotJoined(GridMPIError):
     """A process that was started again has called MPI before its first checkpoint."""
 

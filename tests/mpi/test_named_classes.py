@@ -287,6 +287,42 @@ def test_components_merge_no_calls_that_do_not_fit(tmp_path: Path, call: str, na
     assert "are out of step" in done.stderr
 
 
+MANY_CALLS = """
+import numpy as np
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+data = np.full(1 << 22, comm.rank, np.uint8)
+rows = np.empty((2, data.size), np.uint8) if comm.rank else None
+others = [comm.Dup() for _ in range(66)]
+if comm.rank == 0:
+    begun = [one.Igather(data, None, root=1) for one in others]
+    comm.send("all have begun", 1)
+else:
+    comm.recv(source=0)
+    begun = [one.Igather(data, rows, root=1) for one in others]
+faults = []
+for which, one in enumerate(begun):
+    try:
+        one.Wait()
+    except Exception as fault:
+        faults.append((which, type(fault).__name__, fault.cause, fault.cure))
+print(faults, flush=True)
+others[-1].Barrier()
+"""
+
+
+def test_calls_for_which_components_have_no_room_fail_and_the_others_are_carried_out(
+    tmp_path: Path,
+) -> None:
+    machine = '<emulate sites="2" ranks="1"/>'
+    done = deployed(tmp_path, MANY_CALLS, machine, "--quiet", "--plans", "components")
+    assert (done.returncode, done.stderr) == (0, "")
+    one, other = done.stdout.splitlines()
+    assert one == other
+    assert "256 MiB already wait" in one
+
+
 def test_tuning_stores_rules_beside_the_descriptor_which_runs_of_it_use(tmp_path: Path) -> None:
     machine = '<emulate sites="2" ranks="1"/>'
     deployed(tmp_path, "", machine, "--dry-run")

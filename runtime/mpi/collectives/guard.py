@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.mpi.errors import FailureError, OutOfStep, ProcessGone
+from runtime.mpi.errors import ComponentFault, FailureError, OutOfStep, ProcessGone
 from runtime.mpi.progress.operations import Operation, most_urgent
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class CollectiveGuard(Attendance):
 
     def give_up(self, turn: int, kind: str, why: BaseException) -> None:
         """Tell others that a collective fails here, unless they learn of that in other ways."""
-        if not isinstance(why, MPI.Exception | OutOfStep):
+        if not isinstance(why, MPI.Exception | OutOfStep | ComponentFault):
             self.mismatches.give_up(turn, kind, why)
 
     def carried_out(

@@ -106,8 +106,8 @@ class NativePort:
         assert components is not None
         names = [self._engine.process_of(index) for index in members.group]
         how = rule, names[root] if root >= 0 else ""
-        # groups of several codes may have one context; calls that differ must not meet
-        call = f"{members.context.hex()}:{names[0]}:{self.call}:{':'.join(how)}"
+        # calls that differ must not meet
+        call = f"{members.context.hex()}:{self.call}:{':'.join(how)}"
         return components.begin(call, how, names, data)
 
     def tell(self, position: int, *, wakes: bool = False) -> Operation:

@@ -1,4 +1,7 @@
-"""Codes of several clusters that start later than the machine, or again: ranks find each other."""
+"""Codes of several clusters that start later than the machine, or again: ranks find each other.
+
+Components of the machine outlive them, and merge nothing that a former incarnation has given.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,25 @@ from runtime.deployment.checker import surroundings_of
 from runtime.processes.launcher.machine import Machine
 
 PROGRAM = """
+from pathlib import Path
+
+import numpy as np
 from mpi4py import MPI
 
 world = MPI.COMM_WORLD
+one, total = np.full(1, world.rank + 1), np.zeros(1, int)
+other = world.Dup()
+done = Path(__file__).with_name("done")
+is_again = done.exists()
+if is_again == (world.rank < 2):  # in the first incarnation the others never do
+    begun = other.Iallreduce(one if is_again else 100 * one, total)
+world.allreduce(0)
+if is_again:
+    if world.rank == 2:
+        begun = other.Iallreduce(one, total)
+    begun.Wait()
+    assert total == 6, total
+done.touch()
 print(world.allreduce(world.rank), "of", world.size, flush=True)
 """
 
@@ -26,7 +45,8 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]
     (tmp_path / "solver.py").write_text(PROGRAM, encoding="utf-8")
     path = tmp_path / "solver.xml"
     path.write_text(
-        '<deployment name="solver"><application name="solver" script="solver.py"/>'
+        '<deployment name="solver" plans="components">'
+        '<application name="solver" script="solver.py"/>'
         '<grid><site name="here">'
         f'<cluster name="one" reachability="{request.param}"><mpi ranks="2"/></cluster>'
         f'<cluster name="two" reachability="{request.param}"><mpi ranks="1"/></cluster>'

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from runtime.machine import clustering
 from runtime.machine.calls import CallRefused, stub
 from runtime.machine.clustering import Clustering
 from runtime.machine.contracts import Facts, Membership, Views
@@ -104,20 +105,88 @@ def test_a_result_turns_round_where_all_members_are_below(to: str, members: list
 
 
 @pytest.mark.parametrize(
-    ("member", "rule", "data", "why"),
+    ("member", "data", "why"),
+    [("1:2", b"", "cannot take them"), ("1:0", 5, "is no contribution")],
+)
+def test_what_is_no_contribution_is_refused(member: str, data: Any, why: str) -> None:
+    site = Part("1")
+    site.made.contribute("1:1", "call", ("join", ""), GROUP, bytes(9))
+    with pytest.raises(CallRefused) as refused:
+        site.made.contribute(member, "call", ("join", ""), GROUP, data)
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "why"),
     [
-        ("1:2", "join", b"", "cannot take them"),
-        ("1:0", "join", 5, "is no contribution"),
-        ("1:0", "sum d", bytes(9), "cannot be reduced by sum d"),
-        ("1:0", "sum q ", bytes(16), "there is no rule 'sum q '"),
+        ("sum d", (bytes(8), bytes(9)), "[9, 8] bytes cannot be reduced by sum d"),
+        ("sum q ", (bytes(8), bytes(8)), "there is no rule 'sum q '"),
+        ("join", (b"ab", "there is no room"), "there is no room"),
+        ("join", ("there is no room", b"ab"), "there is no room"),
+        ("join", (bytes(17), b"ab"), clustering._FULL),
     ],
 )
-def test_what_is_no_contribution_is_refused(member: str, rule: str, data: Any, why: str) -> None:
+def test_what_cannot_be_merged_fails_at_all_ranks_once_all_have_begun_the_call(
+    monkeypatch: pytest.MonkeyPatch, rule: str, given: tuple[Any, Any], why: str
+) -> None:
+    monkeypatch.setattr(clustering, "MOST_GIVEN", 16)
+    site, grid, came = Part("1"), Part("", is_top=True), []
+    for rank in "01":
+        grid.made.branches[rank] = stub(Views, lambda *call, by=rank: came.append((by, call[2])))
+    how = rule, "0:0:0"
+    for member, data in zip(("1:1", "1:0"), given, strict=True):
+        assert site.calls == []
+        site.made.contribute(member, "air#1:call", how, GROUP, data)
+    [(_, _, up)] = site.calls
+    assert up == ("1", "air#1:call", how, GROUP, why)
+    grid.made.contribute(*up)
+    assert came == []
+    grid.made.contribute("0", "air#1:call", how, GROUP, b"c")
+    assert came == [(rank, ("air#1:call", "0:0:0", GROUP, why)) for rank in "01"]
+
+
+def test_only_what_waits_for_others_counts_and_room_is_made_by_what_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(clustering, "MOST_GIVEN", 16)
     site = Part("1")
-    site.made.contribute("1:1", "call", (rule, ""), GROUP, bytes(9))
-    with pytest.raises(CallRefused) as refused:
-        site.made.contribute(member, "call", (rule, ""), GROUP, data)
-    assert why in str(refused.value)
+    for call in ("air#1:a", "air#1:b"):
+        site.made.contribute("1:0", call, ("join", ""), GROUP, bytes(8))
+    for call in ("air#1:a", "air#1:b", "air#1:c", "air#1:d"):
+        site.made.contribute("1:1", call, ("join", ""), GROUP, bytes(8))
+    for call in ("air#1:c", "air#1:d"):
+        site.made.contribute("1:0", call, ("join", ""), GROUP, bytes(8))
+    assert [call[2][4] for call in site.calls] == [bytes(16)] * 4
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "joined"),
+    [
+        ("air#1:call", "air#2:call", b"cd"),
+        ("air#1:other", "air#2:call", b"cd"),
+        ("sea#1:call", "air#2:call", clustering._FULL),
+        ("air2#1:call", "air#2:call", clustering._FULL),
+        ("air#1:other", "air#1:call", clustering._FULL),
+    ],
+)
+def test_a_code_that_is_started_again_does_not_meet_what_it_had_given_before(
+    monkeypatch: pytest.MonkeyPatch, before: str, now: str, joined: bytes | str
+) -> None:
+    monkeypatch.setattr(clustering, "MOST_GIVEN", 16)
+    site = Part("1")
+    site.made.contribute("1:0", before, ("join", ""), GROUP, bytes(16))
+    site.made.contribute("1:1", now, ("join", ""), GROUP, b"d")
+    assert site.calls == []
+    site.made.contribute("1:0", now, ("join", ""), GROUP, b"c")
+    assert [call[2][4] for call in site.calls] == [joined]
+
+
+def test_what_comes_late_of_a_former_incarnation_is_refused() -> None:
+    site = Part("1")
+    site.made.contribute("1:0", "air#2:call", ("join", ""), GROUP, b"c")
+    with pytest.raises(CallRefused, match="cannot take them"):
+        site.made.contribute("1:1", "air#1:call", ("join", ""), GROUP, b"d")
+    site.made.contribute("1:1", "sea#1:call", ("join", ""), GROUP, b"d")
 
 
 def test_only_the_root_among_the_ranks_of_a_cluster_gets_what_is_for_it() -> None:
