@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _socket
+import _weakref  # not `weakref`: an unforked rank does not have it either
 import atexit
 import ctypes
 import fcntl
@@ -12,9 +13,8 @@ import os
 import signal
 import sys
 import threading
-import weakref
+from _io import _IOBase  # also of files that are made in C
 from contextlib import suppress
-from io import IOBase
 
 from runtime.launchers.ranks import rank_of
 from runtime.mpi.process import native
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
 _READ_AT_START = (b"LD_", b"LANG", b"LC_", b"MALLOC_", b"GLIBC_", b"MPI4PY_", b"PYTHON", b"TZ")
 """How the names of settings begin that count when a program or a library is loaded."""
-
-
-_FILE = IOBase.__base__
-"""What all files are, also those that are made in C."""
 
 
 class ProxyRequest:
@@ -101,7 +97,7 @@ def end(code: int, shared: AbstractSet[str]) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
     _flush_files()
     own = [sys.modules.pop(name) for name in (*sys.modules,) if _is_of_program(name, shared)]
-    modules = [weakref.ref(one) for one in reversed(own) if isinstance(one, type(sys))]
+    modules = [_weakref.ref(one) for one in reversed(own) if isinstance(one, type(sys))]
     own.clear()
     gc.collect()  # of a module and its functions each refers to the other
     for one in modules:
@@ -118,7 +114,7 @@ def _flush_files() -> None:
     """Write what is left in files of the program: the collector may close them before."""
     found = gc.get_objects()
     kinds = {id(kind): kind for kind in map(type, found)}  # some classes cannot be hashed
-    files = {number for number, kind in kinds.items() if issubclass(kind, _FILE)}
+    files = {number for number, kind in kinds.items() if issubclass(kind, _IOBase)}
     for one in (*(one for one in found if id(type(one)) in files), sys.stdout, sys.stderr):
         with suppress(Exception):  # closed, or nobody reads it any more
             one.flush()
