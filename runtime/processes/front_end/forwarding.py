@@ -9,12 +9,13 @@ from typing import Any
 
 from runtime.forwarding.forwarder import Forwarder
 from runtime.membership.bind_address import AdvertisedAddresses, this_machine
+from runtime.membership.run_directory import address_in
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.links import FrontEndLinks
 from runtime.transport.channel import Handler, Relay
 from runtime.transport.passage import FORWARDER, Passage
 from runtime.transport.reactor import Reactor
-from runtime.transport.transports import SSH, advertised, of_use
+from runtime.transport.transports import SSH, UNIX, advertised, of_use
 from runtime.tunnels.frames import FROM_OTHERS, socket_to
 from runtime.wire.dialling.forward_requests import coupled_stop
 
@@ -45,10 +46,12 @@ class Forwarding:
             serve, inward, names=configuration.names,
         )  # fmt: skip
         """Connections to other front-ends."""
-        others = SSH + os.path.join(configuration.run_directory, FROM_OTHERS)
+        # where the path is too long, the launcher says so when it opens the tunnels
+        others = address_in(configuration.run_directory, FROM_OTHERS)
+        others = SSH + others.removeprefix(UNIX) if others.startswith(UNIX) else ""
         self._forwarder = Forwarder(
             reactor, configuration.forwards, configuration.credentials, self._find,
-            self.links.admit, more=(others,) if configuration.tunnels else (),
+            self.links.admit, more=(others,) if configuration.tunnels and others else (),
         )  # fmt: skip
         self.found: AdvertisedAddresses = self._machine, self._addresses(configuration)
         """How others find it."""
