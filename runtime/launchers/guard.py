@@ -405,7 +405,7 @@ class Guard:
                 break  # nothing more can be done about what survives SIGKILL
             shared |= end_with(left - asked, number)
             asked |= left
-            time.sleep(pause)
+            time.sleep(pause)  # the ends of what others have started cannot be waited for
             pause = min(2 * pause, 0.01)
         segments.remove_segments(shared)
         for room in self.rooms:

@@ -153,7 +153,10 @@ class RankWrapper:
             hear(self._ends)
 
     def collected(self, call: str, to: str, group: list[str], data: CollectiveData) -> None:  # noqa: ARG002
-        """Pass on the result of a collective to which this rank has given data."""
+        """Pass on the result of a collective to which this rank has given data.
+
+        To whom it goes mattered on the way here; the arguments are those of the contract.
+        """
         if self._on_results is not None:
             self._on_results(call, data)
 

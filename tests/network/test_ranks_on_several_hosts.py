@@ -102,14 +102,7 @@ def test_all_hosts_of_a_cluster_are_one_world_of_its_native_mpi(
             f"{quoteattr(str(Path(sys.executable).with_name('mpiexec')))}/>"
             "</cluster></site></grid></deployment>"
         )
-        run = grid.popen(
-            "c0",
-            [*COMMAND, "--quiet", "grid.xml"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=str(tmp_path),
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
+        run = _started(grid, tmp_path)
         output, said = run.communicate(timeout=120)
     assert run.returncode == 0, said
     *of_hosts, alone = [line.split() for line in output.splitlines()]
@@ -143,14 +136,7 @@ def test_hosts_of_one_cluster_that_are_cut_off_from_each_other_do_not_both_go_on
             f'<mpi ranks="3" command-path={mpiexec} options="-launcher ssh -launcher-exec {SSH}"/>'
             '<nodes hosts="c1 c2 c3" slots="2"/></cluster></site></grid></deployment>'
         )
-        run = grid.popen(
-            "c0",
-            [*COMMAND, "--quiet", "grid.xml"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=str(tmp_path),
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
+        run = _started(grid, tmp_path)
         assert run.stdout is not None
         begun = _told(run.stdout.readline())
         assert [host for host, _ in begun] == ["c1", "c1", "c2"]
@@ -174,14 +160,7 @@ def test_a_host_of_ranks_that_does_not_answer_is_lost_without_any_detector(tmp_p
             f'<mpi ranks="2" command-path={mpiexec} options="-launcher ssh -launcher-exec {SSH}"/>'
             '<nodes hosts="c1 c2" slots="1"/></cluster></site></grid></deployment>'
         )
-        run = grid.popen(
-            "c0",
-            [*COMMAND, "--quiet", "grid.xml"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=str(tmp_path),
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
+        run = _started(grid, tmp_path)
         assert run.stdout is not None
         pids = dict(run.stdout.readline().split() for _ in range(2))
         for host in ("c0", "c1"):
@@ -194,6 +173,18 @@ def test_a_host_of_ranks_that_does_not_answer_is_lost_without_any_detector(tmp_p
         )
         await_end(int(pids["c2"]), time.monotonic() + 30)
         assert not os.path.exists(f"/proc/{pids['c2']}")
+
+
+def _started(grid: EmulatedGrid, folder: Path) -> subprocess.Popen[str]:
+    """Type the command on the first host."""
+    return grid.popen(
+        "c0",
+        [*COMMAND, "--quiet", "grid.xml"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=str(folder),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
 
 
 def _told(line: str) -> list[tuple[str, str]]:

@@ -254,12 +254,12 @@ def main(words: list[str]) -> NoReturn:
 
 def _load(comm_world: str) -> None:
     """Import what a rank needs before its program begins."""
-    import faulthandler  # noqa: F401 - likewise
+    import faulthandler  # noqa: F401 - for ranks to come
 
     from runtime.machine import deaths  # noqa: F401 - likewise
     from runtime.membership import bind_address, rank_link  # noqa: F401 - likewise
     from runtime.mpi.process import native
-    from runtime.processes.rank import program, waits  # noqa: F401 - for ranks to come
+    from runtime.processes.rank import program, waits  # noqa: F401 - likewise
 
     native.load()
     if comm_world == "grid":
