@@ -147,7 +147,7 @@ FIGURES = (
             Claim(f"{one}: tensioned ≤ 1.0 × through components", OURS, 1.0, COMPONENTS, (one,))
             for one in ELEMENTARY
         ),
-        by_components, seconds=240,
+        by_components, seconds=300,
         remark="Through components: `--plans components`. What goes between two front-ends passes "
         "the launcher.",
     ),
@@ -164,7 +164,7 @@ FIGURES = (
             Claim("if all tell first that they are ready: ≤ 1.2 × without",
                   "readiness is told first", 1.2, "nobody is late"),
         ),
-        late, seconds=90,
+        late, seconds=120,
         remark="The time until the others have the data. Trees are not re-ordered here: between "
         "sites, telling who is ready costs what the last row says.",
     ),

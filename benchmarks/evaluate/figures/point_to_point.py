@@ -103,7 +103,7 @@ FIGURES = (
         "references to components that were looked up are kept; no figure is measured.",
         (Claim("with the cache ≤ 0.8 × without", "with the cache", 0.8, "without"),),
         cache,
-        seconds=120,
+        seconds=200,
         remark="Without it, each message to another peer than the last one opens a connection: "
         "`runtime.routing.cache.Uncached`. Three sites.",
     ),

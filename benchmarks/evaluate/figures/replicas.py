@@ -126,7 +126,7 @@ FIGURES = (
             Claim(f"r = {degree} ≤ {degree} × r = 1", f"r = {degree}", degree, "r = 1")
             for degree in (2, 3)
         ),
-        integer_sort, across="ranks", seconds=90, needs_grid=False,
+        integer_sort, across="ranks", seconds=170, needs_grid=False,
         remark="Replicas share two cores here, so that computing alone takes r times as long.",
     ),
     Figure(
@@ -139,7 +139,7 @@ FIGURES = (
             Claim("without: checkpoints ≤ 1.0 × replicas", "checkpoints", 1.0, "replicas"),
             Claim("a fault costs replicas ≤ 1.2 × none", "replicas, a fault", 1.2, "replicas"),
         ),
-        recovery, across="ranks", unit="s", factor=1, seconds=120, needs_grid=False,
+        recovery, across="ranks", unit="s", factor=1, seconds=200, needs_grid=False,
         remark="From the command to its end. Rank 1 (of its replicas the first that gets there) "
         "kills itself in the middle; checkpoints are a fourth of the steps apart.",
     ),

@@ -90,7 +90,7 @@ FIGURES = (
             Claim("a peer measures ≤ 1.2 × ICMP", "peer", 1.2, "ICMP"),
             Claim("the order of sites is the same", "inversions", 0.0),
         ),
-        rtt, across="(number of the peer)", factor=1, turns=3, seconds=200, is_long=True,
+        rtt, across="(number of the peer)", factor=1, seconds=330, is_long=True,
         remark="Real daemons, over emulated lines of these delays. The first peer is at Nancy too.",
     ),
     Figure(
@@ -116,7 +116,7 @@ FIGURES = (
                   f"{OURS}@derived", 1.5, f"{OURS}@contiguous", sizes=(95914,)),
             untestable("between byte orders ≤ 0.2 × MPICH", "both ends have one byte order"),
         ),
-        data_types, unit="µs", factor=1e6, seconds=90,
+        data_types, unit="µs", factor=1e6, seconds=170,
         remark="Types travel without their gaps, packed by native MPI in the order of their "
         "elements. Sorting elements by type serves conversion only (external32), which ends of "
         "one byte order do not need.",
