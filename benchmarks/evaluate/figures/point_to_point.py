@@ -95,6 +95,7 @@ FIGURES = (
             Claim("direct messages take ≤ 0.95 × through front-ends", OURS, 0.95, THROUGH),
         ),
         between((1, 1)),
+        seconds=300,
     ),
     Figure(
         "reference-cache",
