@@ -136,6 +136,7 @@ class ClusterReports:
         """Record that all members of a part of the machine have told who they are."""
         self._check_mine(part, self.router.parts_at(self._cluster))
         self.post(StepUp(f"handshake:{part or 'grid'}"))
+        self.handshakes.gathered(part)
 
     def node_up(self, name: str, facts: tuple[Any, ...]) -> None:
         """Record that a node process serves."""

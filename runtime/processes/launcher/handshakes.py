@@ -4,7 +4,8 @@ A run begins or goes on without clusters whose queues have granted no nodes yet.
 as lost until they are started, each alone, in the places that were kept for them. Nobody waits for
 these clusters: the others are led by who is there, and make their handshake without them. A cluster
 that has come joins by one more round of it, in which all others learn where its front-end is, and
-it learns where everybody is.
+it learns where everybody is. One joins after the other: of two rounds at once that pass the same
+site, the grid would take the first report for both.
 """
 
 from __future__ import annotations
@@ -51,6 +52,9 @@ class Handshakes:
     missing: set[str] = field(default_factory=set)
     """The clusters that have not come, or will not."""
     _joining: set[str] = field(default_factory=set)
+    _ready: list[ClusterPlace] = field(default_factory=list)
+    """Those that join after the one whose round goes on."""
+    _in_round: str = ""
     _due: list[str] = field(default_factory=list)
     _has_begun: bool = False
 
@@ -87,6 +91,12 @@ class Handshakes:
             step, join = f"front-end:{place.identifier}", partial(self._join, place)
             self.open_tunnels(step, join, place)  # if that fails, it is as one that did not open
 
+    def gathered(self, part: str) -> None:
+        """Let the next late cluster join once all of the grid know of the one before."""
+        if self._has_begun and not part:
+            self._in_round = ""
+            self._begin_round()
+
     def joined(self, cluster: str) -> None:
         """Record that the ranks of a cluster can be started."""
         self._joining.discard(cluster)
@@ -96,7 +106,10 @@ class Handshakes:
         name, site = place.identifier, _site(place.identifier)
         if name in self._joining:
             self._joining.remove(name)
-            part, member = ("", site) if self.router.host_of(site) is place else (site, name)
+            self._ready = [one for one in self._ready if one is not place]
+        if name == self._in_round:
+            leads = self.router.host_of(site)
+            part, member = ("", site) if leads is place or leads.was_lost else (site, name)
             self.router.host_of(part).orders.forget(part, member)
 
     def open_tunnels(
@@ -164,10 +177,18 @@ class Handshakes:
                 yield place
 
     def _join(self, place: ClusterPlace) -> None:
-        """Let a cluster take part that has come."""
-        if self.ranks.is_over or place.was_lost:
+        """Let a cluster take part that has come, once those before it do."""
+        if not (self.ranks.is_over or place.was_lost):
+            self._ready.append(place)
+            if not self._in_round:
+                self._begin_round()
+
+    def _begin_round(self) -> None:
+        if not self._ready:
             return
+        place = self._ready.pop(0)
         name, site = place.identifier, _site(place.identifier)
+        self._in_round = name
         self.stage_out.join(name)
         self.ranks.brief(name)
         place.orders.go()
