@@ -426,14 +426,15 @@ class Executor:
             self._post(self._stop_places)
 
     def _stop_places(self) -> None:
-        for place in self._places.values():
-            if place.is_up:
-                place.orders.output_taken(
-                    MOST_CREDIT
-                )  # for last words, whether they are read or not
-                place.orders.stop()
-            else:
+        places = self._places.values()
+        starting = {place.process for place in places if not place.is_up}
+        for place in places:
+            if place.process in starting:  # with others in one process, which ends with all of them
                 self._tasks.do(f"giving up {place.cluster.path}", place.abort)
+            else:
+                # for last words, whether they are read or not
+                place.orders.output_taken(MOST_CREDIT)
+                place.orders.stop()
 
     def _explained(self) -> None:
         self._post(Explained())
