@@ -1,9 +1,9 @@
 """The table of transports: how sockets listen and connect, what addresses say, what is tuned.
 
 An address begins with the name of its transport, as `unix:/a/path` does; one of TCP has none, and
-is `host:port`, perhaps with who is behind it. A row of the table is of this package, or was put
-there by `use`: a class that the user's own descriptor names. Addresses come from peers too, so they
-are looked up and never make anything be imported.
+is `host:port`, perhaps with who is behind it: `unix:4711` is a port of a host of that name. A row
+of the table is of this package, or was put there by `use`: a class that the user's own descriptor
+names. Addresses come from peers too, so they are looked up and never make anything be imported.
 
 Whatever carries the bytes, both ends prove who they are above it. Imports little: ranks need it.
 """
@@ -146,6 +146,8 @@ def _row(address: str) -> tuple[str, Transport, str]:
     """Return the prefix of an address, its row of the table, and what that understands."""
     name, colon, rest = address.partition(":")
     row = _TABLE.get(name + colon)
+    if isinstance(row, _UnixSockets) and not rest.startswith("/"):  # a host has that name
+        row = None
     return ("", _TCP, address) if row is None else (name + colon, row, rest)
 
 

@@ -84,6 +84,6 @@ class WakeUps:
 def _place(directory: RankDirectory, me: int, index: int) -> str:
     """Return where a rank is woken, or nothing if it is on another machine."""
     for address in directory.ways(me, index):
-        if address.startswith(UNIX):
+        if address.startswith(f"{UNIX}/"):  # a host may have that name, too
             return address[len(UNIX) :] + _SUFFIX
     return ""

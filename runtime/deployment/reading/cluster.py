@@ -117,6 +117,14 @@ def _batch(entry: CheckedElement, reading: Reading) -> JobRequest | None:
                 hint="leave one of them out; the batch system chooses the nodes",
             )
     request: JobRequest = asked.record(reading)
+    if request.again and request.job:
+        reading.fault(
+            "batch-again",
+            f'<batch> has job="{request.job}" and again="{request.again}", but a job that was '
+            "submitted elsewhere cannot be asked for again",
+            asked.location,
+            hint="leave one of them out; without job the run submits jobs itself",
+        )
     for word in request.options:
         if not word.isprintable():
             reading.fault(

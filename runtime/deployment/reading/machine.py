@@ -250,6 +250,14 @@ def read_transports(
             hint="write it last, or alone",
         )
     clusters = [one for site in sites for one in site.clusters]
+    if UNIX not in named and any(one.wan is not None for one in clusters):
+        reading.fault(
+            "transport-reach",
+            f'transport="{" ".join(named)}" leaves out unix, over which alone the line of '
+            f'wan="{entry["wan"]}" leads to ranks',
+            entry.location,
+            hint='add "unix" to transport, or leave wan out',
+        )
     is_one_host = all(
         one.is_local and all(is_at_front_end(one, node) for node in one.nodes) for one in clusters
     )

@@ -8,10 +8,9 @@ import os
 import signal
 import sys
 import threading
-import time
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gcm.invocation import Invocation
 from runtime.coupling.message_paths import cluster_of, identifier_of
@@ -20,9 +19,9 @@ from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.lifecycle.outcome import Connections, ForwardedTraffic
 from runtime.machine.authority import OVER_LINKS, is_for_launcher, is_for_rank
-from runtime.machine.calls import DispatchTable, reports_of
-from runtime.machine.contracts import Facts, Orders, Reports
-from runtime.machine.paths import LAUNCHER, part_path
+from runtime.machine.calls import DispatchTable
+from runtime.machine.contracts import Facts, Orders
+from runtime.machine.paths import part_path
 from runtime.machine.table import decoded
 from runtime.membership.whereabouts import RankArrival, front_end_report, report
 from runtime.processes.configuration import (
@@ -35,7 +34,8 @@ from runtime.processes.configuration import (
 from runtime.processes.cores import leave_no_core_file
 from runtime.processes.front_end.code_runs import CodeRuns
 from runtime.processes.front_end.components import Components, rehearse
-from runtime.processes.front_end.output_credit import OutputCredit
+from runtime.processes.front_end.launcher_link import LauncherLink
+from runtime.processes.front_end.rank_faults import at_home
 from runtime.processes.front_end.ranks_run import RanksRun
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.processes.member_host import MemberHost
@@ -43,7 +43,7 @@ from runtime.processes.watch import ARBITER
 from runtime.transport.channel import Channel
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import dial
-from runtime.transport.messages import PLAIN_DATA, Target
+from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream, PipeStream, SocketStream
 
@@ -57,27 +57,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 GRACE = 2.0  # seconds between the polite and the final end of the ranks
-
-FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.1
-"""Seconds between looks whether the launcher has taken all output."""
-
-REMIND = 5.0  # seconds after which the launcher is told again that output is left
-
-
-class LauncherLog(logging.Handler):
-    """Sends what this process logs to the launcher, whose run has the log."""
-
-    def __init__(self, launcher: Reports) -> None:
-        super().__init__(logging.INFO)
-        self._launcher = launcher
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Send one record, without waiting."""
-        text = self.format(record)
-        if record.levelno >= logging.WARNING:
-            print(text, file=sys.stderr)  # which is quoted where this process fails
-            text = f"{record.levelname}: {text}"
-        self._launcher.logged(text)
 
 
 class FrontEndProcess:
@@ -100,18 +79,11 @@ class FrontEndProcess:
         dispatch = DispatchTable()
         dispatch.serve(Orders, self)
         self._host = MemberHost(part_path(configuration.cluster), reactor, dispatch)
-        self._launcher = reports_of(configuration.cluster, self._notify_launcher)
-        self._channel = Channel(
-            reactor,
-            stream,
-            "the launcher",
-            self._host.serve,
-            relay=self._inward,
-            codec=PLAIN_DATA,
+        self._link = LauncherLink(
+            reactor, stream, configuration.cluster, self._host.serve, self._inward
         )
+        self._launcher, self._channel = self._link.reports, self._link.channel
         self._host.routes.add("/", self._channel)
-        self._log_handler = LauncherLog(reports_of(configuration.cluster, self._notify_at_once))
-        self._credit = OutputCredit(reactor)
         self._forwarding: Forwarding | None = None
         self._channel.when_closed(lambda _: self._over.set())
         self._heartbeats = self._new_heartbeats()
@@ -123,19 +95,14 @@ class FrontEndProcess:
 
     def end(self, number: int = 0, *_: object) -> None:
         """End as soon as possible; fit to be a signal handler."""
-        self._ended_by = number
+        if number:
+            self._ended_by = number
+            self._link.abandon()
         self._over.set()
 
     def run(self, received: bytes = b"") -> None:
         """Serve until the end."""
-        self._channel.open(received)
-        loggers = [
-            logging.getLogger(f"runtime.{name}")
-            for name in ("processes", "launchers", "transitions")
-        ]
-        for logger in loggers:
-            logger.addHandler(self._log_handler)
-            logger.setLevel(logging.INFO)
+        self._link.open(received)
         ranks = self._code.present
         if self._can_forward() and (ranks is None or ranks.open(reads_input=True)):
             if ranks is not None and self._configuration.at_once:
@@ -143,7 +110,8 @@ class FrontEndProcess:
             self._launcher.up()
         self._over.wait()
         if self._ended_by and not self._stopping:
-            self._part_from_launcher()
+            print(f"it was ended by {signal.Signals(self._ended_by).name}", file=sys.stderr)
+            self._link.hang_up()  # else it would take the end of the ranks for its own wish
         if self._heartbeats is not None:
             self._reactor.soon(self._heartbeats.end)
         if self._frozen is not None:
@@ -154,45 +122,9 @@ class FrontEndProcess:
         self._code.close()
         if self._forwarding is not None:
             self._forwarding.close()
-        self._pass_output_on()
-        for logger in loggers:
-            logger.removeHandler(self._log_handler)
-            logger.setLevel(logging.NOTSET)
+        self._link.pass_output_on()
         self._host.close()
-        self._channel.close()
-
-    def _part_from_launcher(self) -> None:
-        """Let the launcher know before the ranks end, which it would take for its own wish."""
-        print(f"it was ended by {signal.Signals(self._ended_by).name}", file=sys.stderr)
-        parted = threading.Event()
-        self._channel.when_closed(lambda _: parted.set())
-        self._channel.close()
-        parted.wait()
-
-    def _pass_output_on(self) -> None:
-        """Wait until the launcher has taken the output that is left, unless it does not want to."""
-        self._await_taken()
-        for _ in range(2):  # how ranks ended is told behind their output, and in turns
-            turn = threading.Event()
-            self._reactor.soon(turn.set)
-            turn.wait()
-        if not self._credit.holds_any:
-            self._launcher.output_passed_on()
-        self._await_taken()
-
-    def _await_taken(self) -> None:
-        pause, remind_at = FIRST_PAUSE, 0.0
-        while self._has_to_tell and not (self._channel.is_closed or self._ended_by):
-            now = time.monotonic()
-            if self._credit.holds_any and now >= remind_at:
-                self._launcher.output_follows()
-                remind_at = now + REMIND
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
-
-    @property
-    def _has_to_tell(self) -> bool:
-        return self._credit.holds_any or self._channel.unsent_bytes > 0
+        self._link.close()
 
     def _can_forward(self) -> bool:
         """Listen for those to be forwarded, if there may be any; tell the launcher if it fails."""
@@ -209,9 +141,8 @@ class FrontEndProcess:
                 self._configuration, self._reactor, self._host.serve, self._inward
             )
         except GridError as fault:
-            here = f"{self._configuration.path} on {os.uname().nodename}"
-            fault.place = f"{here} ({fault.place})" if fault.place else here
-            self._failed("front-end", fault)
+            why = at_home(self._configuration.path, fault)
+            self._launcher.failed(f"front-end:{self._configuration.cluster}", why)
             return False
         return True
 
@@ -227,22 +158,6 @@ class FrontEndProcess:
         if self._forwarding is None:
             return ()
         return (ForwardedTraffic(self._configuration.cluster, *self._forwarding.carried),)
-
-    # --- the launcher ---------------------------------------------------------------------------
-
-    def _notify_launcher(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
-        try:
-            self._channel.note(Invocation(LAUNCHER, interface, operation, args))
-        except ChannelClosed:
-            self._over.set()
-
-    def _notify_at_once(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
-        """Tell the launcher something without ever waiting; nothing happens once it has gone."""
-        with suppress(ChannelClosed):
-            self._channel.note(Invocation(LAUNCHER, interface, operation, args), now=True)
-
-    def _failed(self, step: str, fault: GridError) -> None:
-        self._launcher.failed(f"{step}:{self._configuration.cluster}", str(fault))
 
     # --- the contract of control, on the reactor's thread ---------------------------------------
 
@@ -334,7 +249,7 @@ class FrontEndProcess:
 
     def output_taken(self, size: int) -> None:
         """Let more output go."""
-        self._credit.give(size)
+        self._link.credit.give(size)
 
     def read(self, data: bytes) -> None:
         """Pass on what the first rank of all is to read."""
@@ -445,9 +360,8 @@ class FrontEndProcess:
         # Only where there are nodes: an idle front-end stays small.
         from runtime.processes.front_end.node_keeper import NodeKeeper
 
-        return NodeKeeper(
-            self._configuration, self._host, self._launcher, self._end_if_all_ended, self._credit
-        )
+        told, credit = self._launcher, self._link.credit
+        return NodeKeeper(self._configuration, self._host, told, self._end_if_all_ended, credit)
 
     # --- the ranks --------------------------------------------------------------------------------
 
@@ -456,12 +370,12 @@ class FrontEndProcess:
         return RanksRun(
             self._configuration,
             self._reactor,
-            self._notify_launcher,
+            self._link.send,
             self._outward,
             self._end_if_all_ended,
             components=self._components,
             routes=self._routes,
-            credit=self._credit,
+            credit=self._link.credit,
             incarnation=incarnation,
             guard=guard,
         )

@@ -56,7 +56,10 @@ LONGEST_RECORD = 4000
 
 
 class Run(Protocol):
-    """Who is told that a front-end is there, and that a rank wants to read."""
+    """Who is told that front-ends are there and know each other, and that a rank wants to read."""
+
+    def gathered(self, part: str) -> None:
+        """Record that all members of a part of the machine have told who they are."""
 
     def front_end_up(self, place: ClusterPlace) -> None:
         """Record that a front-end is there."""
@@ -141,6 +144,7 @@ class ClusterReports:
         """Record that all members of a part of the machine have told who they are."""
         self._check_mine(part, self.router.parts_at(self._cluster))
         self.post(StepUp(f"handshake:{part or 'grid'}"))
+        self.run.gathered(part)
 
     def node_up(self, name: str, facts: tuple[Any, ...]) -> None:
         """Record that a node process serves."""

@@ -532,6 +532,11 @@ class Executor:
                 place.orders.show_prompts()
             self._input.want(size)
 
+    def gathered(self, part: str) -> None:
+        """Let the next late cluster join once all of the grid know of the one before."""
+        if self._has_begun and not part:
+            self._late.gathered()
+
     def front_end_up(self, place: ClusterPlace) -> None:
         """Once all front-ends are there, let their components wait for their members."""
         place.is_up = True

@@ -3,7 +3,8 @@
 Their ranks count as lost until they are started, each alone, in the places that were kept for them.
 Nobody waits for these clusters: the others are led by who is there, and make their handshake
 without them. A cluster that has come joins by one more round of it, in which all others learn where
-its front-end is, and it learns where everybody is.
+its front-end is, and it learns where everybody is. One joins after the other: of two rounds at once
+that pass the same site, the grid would take the first report for both.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class LateClusters:
         self.missing: set[str] = set()
         """The clusters that have not come, or will not."""
         self._joining: set[str] = set()
+        self._ready: list[ClusterPlace] = []  # to join, after the one whose round goes on
+        self._in_round = ""
         self._places = places
         self._allocator = allocator
         self._router = router
@@ -90,8 +93,22 @@ class LateClusters:
                 yield place
 
     def join(self, place: ClusterPlace) -> None:
-        """Let a cluster take part that has come."""
+        """Let a cluster take part that has come, once those before it do."""
+        self._ready.append(place)
+        if not self._in_round:
+            self._begin_round()
+
+    def gathered(self) -> None:
+        """Let the next one join: the round of the one before is over."""
+        self._in_round = ""
+        self._begin_round()
+
+    def _begin_round(self) -> None:
+        if not self._ready:
+            return
+        place = self._ready.pop(0)
         name, site = place.identifier, _site(place.identifier)
+        self._in_round = name
         self._stage_out.join(name)
         self._ranks.brief(name)
         place.orders.go()
@@ -107,7 +124,10 @@ class LateClusters:
         name, site = place.identifier, _site(place.identifier)
         if name in self._joining:
             self._joining.remove(name)
-            part, member = ("", site) if self._router.host_of(site) is place else (site, name)
+            self._ready = [one for one in self._ready if one is not place]
+        if name == self._in_round:
+            leads = self._router.host_of(site)
+            part, member = ("", site) if leads is place or leads.was_lost else (site, name)
             self._router.host_of(part).orders.forget(part, member)
 
 

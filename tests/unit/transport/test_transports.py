@@ -124,6 +124,14 @@ def test_an_address_of_a_peer_makes_nothing_be_imported(folder: Path) -> None:
     assert "own_sockets" not in sys.modules
 
 
+@pytest.mark.parametrize("name", ["unix", "ssh", "passed"])
+def test_a_host_may_have_the_name_of_a_transport(name: str) -> None:
+    addresses = [f"{name}:/4711", f"{name}:4711", f"{name}:4711/token/rank0"]
+    assert transports.of_use(addresses, is_near=False) == tuple(addresses[1:])
+    with pytest.raises(Unreachable, match="this is not an address"):
+        transports.socket_for(f"{name}:door")
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [
