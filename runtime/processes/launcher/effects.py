@@ -378,12 +378,14 @@ class Executor:
             self._post(self._stop_places)
 
     def _stop_places(self) -> None:
-        for place in self._places.values():
-            if place.is_up:
+        places = self._places.values()
+        starting = {place.process for place in places if not place.is_up}
+        for place in places:
+            if place.process in starting:  # with others in one process, which ends with all of them
+                self._tasks.do(f"giving up {place.cluster.path}", place.abort)
+            else:
                 place.orders.output_taken(MOST_CREDIT)  # for last words, read or not
                 place.orders.stop()
-            else:
-                self._tasks.do(f"giving up {place.cluster.path}", place.abort)
 
     def _failed(self, step: Step, fault: GridError) -> None:
         self._post(StepFailed(step.name, str(fault)))
