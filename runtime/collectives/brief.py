@@ -5,11 +5,15 @@ sends one message and waits for another. All else is computed before.
 
 Optimum: one message over each link between a cluster and its site's gate, each way, and one over
 each link between two sites, each way; the slowest member waits one WAN latency.
+
+Where clusters are few and the data of all is `LEAST`, leaders of all clusters send to each other as
+if each were a site: the links between sites carry more messages, but no gate has to wake up first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from functools import cached_property
 from struct import Struct
 from typing import TypeAlias
 
@@ -30,6 +34,12 @@ Talk: TypeAlias = "Generator[Sequence[int], list[Data], Data]"
 TalkOf: TypeAlias = "Callable[[MemberTree, Say], Generator[Sequence[int], list[Data], object]]"
 """Starts such a generator."""
 
+
+LEAST = 4096
+"""The most bytes of all members that are sent between all leaders: soon gone on any line."""
+
+_FEW_CLUSTERS = 4
+"""Leaders of more clusters would send for longer than a gate needs to wake up."""
 
 _RANK = Struct("<i")
 _BLOB = Struct("<Iq")
@@ -57,6 +67,13 @@ class MemberTree:
         self.places = sorted(range(len(walked)), key=walked.__getitem__)
         """Where the data of each rank is among those that are folded."""
         self._spread_from: dict[int, tuple[int, list[int]]] = {}
+
+    @cached_property
+    def level(self) -> MemberTree:
+        """Return the tree of `LEAST` data: of leaders alone, if these are few."""
+        layout = self.layout
+        is_level = len(layout.sites) == len(layout.parts) or len(layout.parts) > _FEW_CLUSTERS
+        return self if is_level else MemberTree(layout.level)
 
     def spread_from(self, root: int) -> tuple[int, list[int]]:
         """Return whom to receive the root's data from, -1 at the root, and whom to send it to."""
@@ -245,7 +262,7 @@ def collected_at(
 
 def met(tree: MemberTree, say: Say) -> Talk:
     """Return nothing, once all members have called."""
-    return combined(tree, say, b"", _nothing)
+    return combined(tree.level, say, b"", _nothing)
 
 
 def _nothing(_: Sequence[Data]) -> Data:

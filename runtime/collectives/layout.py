@@ -74,6 +74,11 @@ class Layout:
         return Layout([(0, rank) for rank in range(self.size)], self.me)
 
     @cached_property
+    def level(self) -> Layout:
+        """Return the members as if each cluster were a site of its own."""
+        return Layout([(0, part.index) for part in self.part_of], self.me)
+
+    @cached_property
     def in_order(self) -> bool:
         """Return whether sites, clusters and members are in rank order."""
         walked = [rank for site in self.sites for part in site for rank in part.members]

@@ -53,6 +53,7 @@ class GuardedProcess:
         self._exit: Exit | None = None
         self._fault: LaunchError | None = None
         self._input_open = True
+        self._was_killed = False
         self._callbacks: list[Callable[[], None]] = []
 
     # --- what the launcher's thread reports ---------------------------------------------------
@@ -182,8 +183,13 @@ class GuardedProcess:
             self._send(wire.SIGNAL, self._number, _REACH[reach] + str(int(number)).encode())
 
     def kill(self) -> None:
-        """End it and all that descends from it, at once."""
-        self.signal(signals.SIGKILL, Reach.TREE)
+        """End it and all that descends from it, at once; twice is once.
+
+        The guard looks through all processes of its host for that, and many clusters may share one.
+        """
+        if not self._was_killed:
+            self._was_killed = True
+            self.signal(signals.SIGKILL, Reach.TREE)
 
     def stop(self, grace: float = 2.0) -> Exit:
         """Ask it to end, kill what is left after `grace` seconds, and return how it ended."""

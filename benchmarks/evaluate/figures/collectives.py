@@ -149,7 +149,8 @@ FIGURES = (
         ),
         by_components, seconds=300,
         remark="Through components: `--plans components`. What goes between two front-ends passes "
-        "the launcher.",
+        "the launcher by ssh, whose stand-in has no delay here: a few bytes take less than a line, "
+        "which they would cross twice on a real grid.",
     ),
     Figure(
         "late-ranks", "Broadcasts to four ranks of another site, one of which is 50 ms late",

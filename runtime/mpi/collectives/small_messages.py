@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING
 
-from runtime.collectives.brief import MemberTree
+from runtime.collectives.brief import LEAST, MemberTree
 from runtime.mpi.collectives.guard import Guarded
 from runtime.mpi.collectives.mismatches import brief_tag_of, sized
 from runtime.mpi.errors import FailureError
@@ -37,7 +37,12 @@ class SmallMessages:
     def __init__(self, members: CommunicatorMembers, layout: Layout) -> None:
         self.members, self.engine = members, members.engine
         self.box = members.engine.collective_box(members)
-        self.tree = MemberTree(layout)
+        self._tree = MemberTree(layout)
+
+    def tree_of(self, size: int | None) -> MemberTree:
+        """Return the tree of a call to which each member brings so many bytes, if it is known."""
+        tree = self._tree
+        return tree if size is None or size * tree.layout.size > LEAST else tree.level
 
     def begin(self, call: SmallMessageCall, turn: int) -> Task:
         """Carry one out, or the rest of it, as a task; calling it twice has no effect."""
@@ -107,7 +112,7 @@ class SmallMessageCall(Operation):
         self._turn = turn
         self._tag = sized(brief_tag_of(kind, turn), size, reduction)
         self._head = brief.engine.head_of(brief.members, self._tag)
-        self._talk = talk_of(brief.tree, self._send)
+        self._talk = talk_of(brief.tree_of(size), self._send)
         self._wanted: Sequence[int] | None = None  # expected next, once it has begun
         self._heard: list[Data] | None = None  # their messages, once all are here
         self.unsent: list[Operation] = []

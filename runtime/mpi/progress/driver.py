@@ -80,7 +80,7 @@ class Driver:
         self.losses = Losses(name_of, process_of)
         self.has_replicas = False
         """Whether this rank has several replicas."""
-        self.invited: Callable[[bytes], None] | None = None
+        self.invited: Callable[[int, bytes], None] | None = None
         """Accepts invitations of replacements of lost processes, where losses are survived."""
         self.waits_begun = 0
         """How many waits there were that did not end at once."""
@@ -227,7 +227,7 @@ class Driver:
         context, inner, rank, tag = HEAD.unpack(incoming.head)
         if tag == INVITED and self.invited is not None:
             incoming.take()
-            self.invited(bytes(incoming.payload or b""))
+            self.invited(rank, bytes(incoming.payload or b""))
             return
         box = self._boxes.get((context, inner)) or self._past.get(context)
         box = box or self.box(context, inner)

@@ -35,6 +35,7 @@ class Newcomers:
         self._place, self._driver, self._link = place, driver, link
         driver.invited = self.invited
         self._invitations: dict[bytes, Invitation | None] = {}  # None: it was accepted
+        self._uninvited: set[int] = set()  # other replacements that can invite nobody
 
     @property
     def is_newcomer(self) -> bool:
@@ -107,17 +108,33 @@ class Newcomers:
     # --- replacements
     # -------------------------------------------------------------------------------
 
-    def invited(self, data: bytes) -> None:
-        """Record an invitation; all members send the same. The engine's lock is held."""
+    def invited(self, sender: int, data: bytes) -> None:
+        """Record an invitation; all members send the same. The engine's lock is held.
+
+        One without data is from a replacement that waits for an invitation itself.
+        """
         from runtime.machine.table import decoded
 
+        if not data:
+            self._uninvited.add(sender)
+            self._driver.wake()
+            return
+        self._uninvited.discard(sender)
         (said,) = decoded(data)
         one = Invitation(said["context"], tuple(said["members"]), said["modes"], said["name"])
         self._invitations.setdefault(one.context, one)
         self._driver.wake()
 
     def await_invitation(self) -> Welcome:
-        """Return an operation that is done when this process is invited."""
+        """Return an operation that is done when this process is invited.
+
+        Other replacements are told that this one cannot invite them: once nobody else is left, none
+        of them waits for another one.
+        """
+        with self._driver.lock:
+            for one in self.others():
+                if one >= self._place.grid.size:
+                    self._driver.send_recovery(bytes(8), one, INVITED, b"")
         return Welcome(self, self._driver)
 
     def next_invitation(self) -> Invitation | None:
@@ -129,10 +146,8 @@ class Newcomers:
         return None
 
     def nobody_left(self) -> bool:
-        """Return whether all others have ended."""
-        place, gone = self._place, self._driver.losses.gone
-        others = (one for one in range(len(place.everybody)) if one != place.index)
-        return all(one in gone for one in others)
+        """Return whether all others have ended, or wait for an invitation too."""
+        return self._uninvited.issuperset(self.others())
 
     def others(self) -> list[int]:
         """Return those that have not ended."""
@@ -191,7 +206,8 @@ class Welcome(Operation):
             self.finish(
                 ProcessGone(
                     "nobody is left whom this process could join",
-                    cause="all others have ended since it was started again",
+                    cause="all others have ended since it was started again, "
+                    "or wait for an invitation too",
                 )
             )
         return self.done

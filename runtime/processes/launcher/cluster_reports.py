@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gcm.records import dataclass
 from runtime.coupling.deployed_codes import Codes
@@ -27,11 +27,12 @@ from runtime.machine.contracts import Appeals, Facts, Reports
 from runtime.machine.deaths import RankDeath, UnreadableReport
 from runtime.membership.whereabouts import RankArrival
 from runtime.processes.launcher.call_router import CallRouter
-from runtime.processes.launcher.check_reports import CheckReports
+from runtime.processes.launcher.handshakes import Handshakes
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.output import CreditGrants, OutputSpreader
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.rank_processes import RankProcesses
+from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.wait_reports import WaitReports
 from runtime.transport.keys import parsed
 from runtime.views.facts import (
@@ -55,16 +56,6 @@ LONGEST_RECORD = 4000
 """So much of what a front-end logs at a time is kept."""
 
 
-class Run(Protocol):
-    """Who is told that a front-end is there, and that a rank wants to read."""
-
-    def front_end_up(self, place: ClusterPlace) -> None:
-        """Record that a front-end is there."""
-
-    def read_input(self, place: ClusterPlace, size: int) -> None:
-        """Read what the first rank wants to read."""
-
-
 @dataclass(slots=True)
 class ClusterReports:
     """Serves the contracts by which one front-end tells what happens; on the engine's thread.
@@ -76,16 +67,16 @@ class ClusterReports:
     place: ClusterPlace
     home: str
     """The program folder on this machine."""
-    run: Run
     post: Post
     codes: Codes
     assembly: DeployedAssembly | None
     output: OutputSpreader
     credit: CreditGrants
+    stdin: StandardInput | None
     facts: FactStream
+    handshakes: Handshakes
     ranks: RankProcesses
     waits: WaitReports
-    checks: CheckReports
     router: CallRouter
 
     def dispatch_table(self) -> DispatchTable:
@@ -115,7 +106,11 @@ class ClusterReports:
     def up(self) -> None:
         """Record that the front-end is there."""
         self.post(StepUp(f"front-end:{self._cluster}"))
-        self.run.front_end_up(self.place)
+        self.place.is_up = True
+        self.credit.taken(0)
+        if self.ranks.is_over:
+            self.place.orders.stop()
+        self.handshakes.front_end_up(self.place)
 
     def rank_here(self, rank: str) -> None:
         """Record that a rank has found its front-end."""
@@ -141,6 +136,7 @@ class ClusterReports:
         """Record that all members of a part of the machine have told who they are."""
         self._check_mine(part, self.router.parts_at(self._cluster))
         self.post(StepUp(f"handshake:{part or 'grid'}"))
+        self.handshakes.gathered(part)
 
     def node_up(self, name: str, facts: tuple[Any, ...]) -> None:
         """Record that a node process serves."""
@@ -260,7 +256,7 @@ class ClusterReports:
 
     def checked(self, member: str, report: Facts) -> None:
         """Compare the calls of a rank with those of others."""
-        self.checks.take(parsed(member)[0], report)
+        self.waits.checks.take(parsed(member)[0], report)
 
     # --- references -----------------------------------------------------------------------------
 
@@ -301,8 +297,13 @@ class ClusterReports:
         self.output.block(name, stream, block, self.credit)
 
     def input_wanted(self, size: int) -> None:
-        """Read for the first rank of all."""
-        self.run.read_input(self.place, size)
+        """Read for the first rank of all, if the run has an input."""
+        if self.stdin is None:
+            self.place.orders.read(b"")
+        elif not self.ranks.is_over:
+            if self.stdin.is_terminal:
+                self.place.orders.show_prompts()
+            self.stdin.want(size)
 
 
 def _messages(row: Row) -> MessagesCounted:

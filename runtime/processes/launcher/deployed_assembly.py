@@ -21,9 +21,10 @@ from runtime.hosting.node import NodeFacts
 from runtime.hosting.node_factory import NodeFactory
 from runtime.hosting.other_node import NodeProcess
 from runtime.hosting.remote_references import find_remote
-from runtime.lifecycle.events import AssemblyEnded, Event, NodeLost, StepFailed, StepUp
+from runtime.lifecycle.events import AssemblyEnded, NodeLost, StepFailed, StepUp
 from runtime.lifecycle.outcome import ComponentReport
 from runtime.machine.paths import node_path
+from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.transport.errors import TransportError
 
@@ -39,8 +40,6 @@ END_SECONDS = 3.0
 
 LOSS_SECONDS = 2.0
 """How long after a broken connection to wait for the news that a node was lost."""
-
-Post = Callable[[Event | Callable[[], None]], None]
 
 _OURS = (str(Path(__file__).parents[1]) + "/",)
 

@@ -33,7 +33,6 @@ from runtime.lifecycle.events import (
     Discard,
     Effect,
     Explain,
-    Explained,
     Fill,
     GiveUp,
     Go,
@@ -59,9 +58,9 @@ from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.co_allocator import CoAllocator
+from runtime.processes.launcher.handshakes import Handshakes
 from runtime.processes.launcher.helpers import Helper, kill_all
 from runtime.processes.launcher.incoming_calls import IncomingCalls
-from runtime.processes.launcher.late_clusters import LateClusters
 from runtime.processes.launcher.openings import Openings, Post
 from runtime.processes.launcher.output import (
     MOST_CREDIT,
@@ -76,8 +75,7 @@ from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.samples import UNSAMPLED, Samples, Sampling
 from runtime.processes.launcher.stage_out import StageOut
 from runtime.processes.launcher.standard_input import StandardInput
-from runtime.processes.launcher.task_group import Failed, TaskGroup
-from runtime.processes.launcher.tunnels import Tunnels
+from runtime.processes.launcher.task_group import TaskGroup
 from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.launcher.wait_reports import WaitReports
 from runtime.processes.launcher.warm_start import WarmStart
@@ -99,9 +97,6 @@ _log = logging.getLogger(__name__)
 
 class Executor:
     """Owns the places and helpers of a run. `do` is called by the engine's thread only."""
-
-    _stopping = _has_begun = False
-    _tunnels: tuple[Tunnels, ...] = ()
 
     def __init__(
         self,
@@ -134,21 +129,16 @@ class Executor:
         self._logins = LoginNodes(local, start_timeout)
         self._allocator = CoAllocator(plan.deployment, waits_for_all=codes.idle)
         self.router = CallRouter(plan, self._places, self._host, assembly)
-        self._add_places(reach, idle=codes.idle)
+        for cluster in plan.deployment.clusters():
+            self._add_place(cluster, reach, idle=codes.idle)
         self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
         self.calls = IncomingCalls(codes, self._host, self._verdicts, post, assembly)
         self._handler = RequestHandler(reactor, self.calls.take, self._verdicts.ended, post)
         self._stage_out = StageOut(plan, self._places, local, self._tasks, post)
-        size = credit_for(len(self._places))
-        self._credits = {
-            name: CreditGrants(size, place.orders.output_taken)
-            for name, place in self._places.items()
-        }
         self._input = None if stdin is None else self._new_input(stdin)
-        self._handshakes: list[str] = []
         self._helpers: list[Helper] = []
         self._ranks = RankProcesses(
-            plan, self._places, codes, reactor, post, patience=self._verdicts.known_after
+            plan, self._places, codes, self._later, post, patience=self._verdicts.known_after
         )
         self._assembly = assembly
         if assembly is not None:
@@ -159,23 +149,21 @@ class Executor:
             self._places.values(),
             self.waits.ask_facts,
             facts,
-            lambda seconds, then: reactor.later(seconds, lambda: post(then)),
+            self._later,
             sampling=samples,
         )
-        self._late = LateClusters(
-            self._places, self._allocator, self.router, self._ranks, self._stage_out
+        self._handshakes = Handshakes(
+            plan, codes.idle, local, self._places, self._allocator, self.router, self._verdicts,
+            self._ranks, self._stage_out, self._tasks, post,
+        )  # fmt: skip
+        codes.registry.connect(
+            self.router.news_to, self.router.mail_to, self.router.publish_coupled
         )
-        self._connect_codes(codes)
+        codes.connect(lambda cluster: self._places[cluster].orders, reactor.later)
         self.calls.dispatch |= {name: self._reports(place) for name, place in self._places.items()}
 
-    def _connect_codes(self, codes: Codes) -> None:
-        router = self.router
-        codes.registry.connect(router.news_to, router.mail_to, router.publish_coupled)
-        codes.connect(lambda cluster: self._places[cluster].orders, self._reactor.later)
-
-    def _add_places(self, reach: Reach, *, idle: bool) -> None:
-        for cluster in self._plan.deployment.clusters():
-            self._add_place(cluster, reach, idle=idle)
+    def _later(self, seconds: float, call: Callable[[], None]) -> None:
+        self._reactor.later(seconds, lambda: self._post(call))
 
     def _add_place(self, cluster: DeployedCluster, reach: Reach, *, idle: bool) -> ClusterPlace:
         onward = partial(self.router.onward, cluster.identifier)
@@ -198,7 +186,7 @@ class Executor:
     def _new_waits(self) -> WaitReports:
         return WaitReports(
             self._places.values(),
-            lambda seconds, then: self._reactor.later(seconds, lambda: self._post(then)),
+            self._later,
             self._facts,
             self._post,
             checks=CheckReports(self._facts, self._ranks.names),
@@ -212,16 +200,16 @@ class Executor:
         return ClusterReports(
             place,
             workplace_of(self._plan.deployment, place.cluster).folder,
-            self,
             self._post,
             codes=self._codes,
             assembly=self._assembly,
             output=self._output,
-            credit=self._credits[place.identifier],
+            credit=CreditGrants(credit_for(len(self._places)), place.orders.output_taken),
+            stdin=self._input,
             facts=self._facts,
+            handshakes=self._handshakes,
             ranks=self._ranks,
             waits=self.waits,
-            checks=self.waits.checks,
             router=self.router,
         ).dispatch_table()
 
@@ -231,13 +219,12 @@ class Executor:
 
     def __exit__(self, *_: object) -> None:
         """End what is left and let go of all places, in parallel."""
-        self._stopping = True
         self._ranks.end()
         self._stage_out.give_up()
         if self._input is not None:
             self._input.close()
         kill_all(self._helpers)
-        for tunnels in self._tunnels:
+        for tunnels in self._handshakes.tunnels:
             tunnels.close()
         for place in self._places.values():
             place.kill()
@@ -280,9 +267,9 @@ class Executor:
             case Condemn(cluster, why):
                 self._verdicts.condemn(self._places[cluster], why)
             case Explain(is_brief=True):
-                self.waits.glance(self._explained, lambda: not self._stopping)
+                self.waits.glance(lambda: not self._ranks.is_over)
             case Explain():
-                self.waits.explain_end(self._explained)
+                self.waits.explain_end()
             case GiveUp():
                 self._stage_out.give_up()
             case Kill():
@@ -293,12 +280,11 @@ class Executor:
     def _do_to_late(self, effect: LeaveOut | AskAgain | Fill | LetGo) -> None:
         match effect:
             case LeaveOut(cluster):
-                self._late.leave_out(cluster)
-                self._shake_hands()
+                self._handshakes.leave_out(cluster)
             case AskAgain(cluster):
                 self._ask_again(self._places[cluster])
             case Fill(cluster):
-                self._late.joined(cluster)
+                self._handshakes.joined(cluster)
                 self._ranks.fill(cluster)
             case LetGo(cluster):
                 self._let_go(self._places[cluster])
@@ -327,7 +313,7 @@ class Executor:
                 self._facts.tell(place.identifier, traffic)
             for held in place.held_nodes():
                 self._facts.tell(place.identifier, held)
-        for tunnels in self._tunnels:
+        for tunnels in self._handshakes.tunnels:
             for carried in tunnels.traffic():
                 self._facts.tell(MACHINE, carried)
         for results in self._stage_out.results():
@@ -354,12 +340,11 @@ class Executor:
             case StepKind.RANKS:
                 self._places[cluster].orders.start_ranks(self._codes.incarnation(cluster))
             case StepKind.HANDSHAKE:
-                self._handshakes.append("" if cluster == "grid" else cluster)
-                self._shake_hands()
+                self._handshakes.expect("" if cluster == "grid" else cluster)
             case StepKind.PROCESS:
-                self._tasks.do(step.name, lambda: self._help(step), self._failed(step.name))
+                self._tasks.do(step.name, lambda: self._help(step), partial(self._failed, step))
             case StepKind.TUNNELS:
-                self._open_tunnels(step.name, StepUp(step.name))
+                self._handshakes.open_tunnels(step.name, StepUp(step.name))
             case StepKind.FETCH:
                 self._stage_out.fetch(step)
             case StepKind.NODE | StepKind.ASSEMBLE if self._assembly is not None:
@@ -367,36 +352,8 @@ class Executor:
             case _:
                 self._post(StepFailed(step.name, f"{step.name}: this cannot be started"))
 
-    def _open_tunnels(
-        self, step: str, up: StepUp | Callable[[], None], new: ClusterPlace | None = None
-    ) -> None:
-        """Open the tunnels of a step between all that need them, or only those to a new place."""
-        needed = [self._places[one.identifier] for one in self._plan.deployment.tunnelled()]
-        places = [one for one in needed if self._late.is_there(one)]
-        if len(places) < 2 or not (new is None or new in places):
-            self._post(up)
-            return
-        tunnels = Tunnels(self._local, self._post, step, places, up=up, new=new)
-        self._tunnels += (tunnels,)
-        self._tasks.do(f"opening tunnels of {step}", tunnels.start, self._failed(step))
-
-    def _join_late(self) -> None:
-        """Let clusters join that have come late, once the ranks there could reach others."""
-        if not self._has_begun or self._stopping:
-            return
-        for step, why in self._late.unled():
-            self._post(StepFailed(step, why, is_final=True))
-        for place in self._late.arrived():
-            step, join = f"front-end:{place.identifier}", partial(self._join, place)
-            self._open_tunnels(step, join, place)  # if that fails, it is as one that did not open
-
-    def _join(self, place: ClusterPlace) -> None:
-        if not (self._stopping or place.was_lost):
-            self._late.join(place)
-
     def _go(self) -> None:
-        self._has_begun = True
-        self._stage_out.go(self._late.missing)
+        self._stage_out.go(self._handshakes.missing)
         self._facts.tell(MACHINE, RunStarted())
         self._codes.go()
         for place in self._places.values():
@@ -405,10 +362,9 @@ class Executor:
         if self._assembly is not None:
             self._assembly.go()
         self.samples.begin()
-        self._join_late()
+        self._handshakes.go()
 
     def _stop(self) -> None:
-        self._stopping = True
         self.samples.end()
         self._ranks.end()
         self._verdicts.end()
@@ -426,21 +382,17 @@ class Executor:
             self._post(self._stop_places)
 
     def _stop_places(self) -> None:
-        for place in self._places.values():
-            if place.is_up:
-                place.orders.output_taken(
-                    MOST_CREDIT
-                )  # for last words, whether they are read or not
-                place.orders.stop()
-            else:
+        places = self._places.values()
+        starting = {place.process for place in places if not place.is_up}
+        for place in places:
+            if place.process in starting:  # with others in one process, which ends with all of them
                 self._tasks.do(f"giving up {place.cluster.path}", place.abort)
+            else:
+                place.orders.output_taken(MOST_CREDIT)  # for last words, read or not
+                place.orders.stop()
 
-    def _explained(self) -> None:
-        self._post(Explained())
-
-    def _failed(self, step: str) -> Failed:
-        """Return what tells that a step failed."""
-        return lambda fault: self._post(StepFailed(step, str(fault)))
+    def _failed(self, step: Step, fault: GridError) -> None:
+        self._post(StepFailed(step.name, str(fault)))
 
     def _is_lost(self, place: ClusterPlace, words: str, fault: GridError | None) -> None:
         self._post(lambda: self._lose(place, words, fault))
@@ -451,11 +403,11 @@ class Executor:
         if fault is not None:
             place.expel()  # what is not heard of any more must not come back
         self._ranks.place_lost(place.identifier)
-        if self._stopping:
+        if self._ranks.is_over:
             self._openings.closed(place)
         elif not place.was_lost:  # else it is known already
             self._openings.lost(place, words, fault)
-            self._join_late()  # without those that it led
+            self._handshakes.join_arrived()  # without those that it led
 
     def _let_go(self, place: ClusterPlace) -> None:
         """Give the nodes back of a cluster that will not come, once its work folder is removed."""
@@ -467,9 +419,9 @@ class Executor:
 
         place.was_lost = True
         self._stage_out.leave_out(place.identifier)
-        self._late.leave(place)
+        self._handshakes.leave(place)
         self._tasks.do(f"closing {place.cluster.path}", close)
-        self._join_late()  # without those that it would have led
+        self._handshakes.join_arrived()  # without those that it would have led
 
     def _ask_again(self, lost: ClusterPlace) -> None:
         """Let another place follow a lost one, as one that comes late, and bring its results home.
@@ -479,14 +431,12 @@ class Executor:
         name = lost.identifier
         former = self._stage_out.take_former(name)
         lost.was_lost = True
-        self._late.leave(lost)
+        self._handshakes.leave(lost)
         new = self._add_place(lost.cluster, usual_launcher, idle=lost.idle)
         new.channel = lost.channel  # what is sent there before it is up goes nowhere
-        size = credit_for(len(self._places))
-        self._credits[name] = CreditGrants(size, new.orders.output_taken)
         self.calls.dispatch[name] = self._reports(new)
         self._verdicts.renew(lost, "its job has ended")
-        self._late.leave_out(name)
+        self._handshakes.leave_out(name)
 
         def give_back() -> None:
             try:
@@ -501,45 +451,11 @@ class Executor:
             _log.warning("%s", fault)
 
         self._tasks.do(f"giving up a job of {lost.cluster.path}", give_back, warn)
-        self._join_late()  # without those that it would have led
+        self._handshakes.join_arrived()  # without those that it would have led
 
     def _help(self, step: Step) -> None:
         launcher = self._places[step.by.partition(":")[2]].launcher if step.by else self._local
         self._helpers.append(Helper(step, launcher, self._post, self._output.helper))
-
-    def _shake_hands(self) -> None:
-        """Let parts of the machine wait for their members, but not before all front-ends serve."""
-        if self._late.are_others_up():
-            self._verdicts.begin()
-            waiting, self._handshakes = self._handshakes, []
-            for part in waiting:
-                self.router.host_of(part).orders.expect(part, self._members(part))
-
-    def _members(self, part: str) -> list[str]:
-        """Return the members of a part that take part in the first round."""
-        if part in self._places:
-            ranks = 0 if self._codes.idle else self._places[part].cluster.ranks
-            return [f"{part}:{rank}" for rank in range(ranks)]
-        return self._late.members(part)
-
-    def read_input(self, place: ClusterPlace, size: int) -> None:
-        """Read what the first rank wants to read, if the run has an input at all."""
-        if self._input is None:
-            place.orders.read(b"")
-        elif not self._stopping:
-            if self._input.is_terminal:
-                place.orders.show_prompts()
-            self._input.want(size)
-
-    def front_end_up(self, place: ClusterPlace) -> None:
-        """Once all front-ends are there, let their components wait for their members."""
-        place.is_up = True
-        self._credits[place.identifier].taken(0)
-        if self._stopping:
-            place.orders.stop()
-        self._verdicts.join(place)
-        self._shake_hands()
-        self._join_late()
 
 
 def _traffic(place: ClusterPlace) -> Iterator[RouteTraffic | ForwardedTraffic]:

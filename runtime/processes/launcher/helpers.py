@@ -11,10 +11,10 @@ from runtime.errors import GridError
 from runtime.launchers.base import Command, Launcher, OutputStream, Process
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.lines import Lines
-from runtime.lifecycle.events import Event, StepFailed, StepUp
+from runtime.lifecycle.events import StepFailed, StepUp
+from runtime.processes.launcher.openings import Post
 from runtime.transitions import change
 
-Post = Callable[[Event], None]
 Say = Callable[[str, str, str], None]
 
 

@@ -69,11 +69,8 @@ class IncomingCalls:
             return None
         if is_for_launcher(target):
             args = request.invocation().args
-            registry, called = (
-                self._codes.registry,
-                (target.component, target.interface, target.operation),
-            )
-            registry.handle_call(target.client, *called, args)
+            called = target.component, target.interface, target.operation
+            self._codes.registry.handle_call(target.client, *called, args)
             return None
         if target.interface == HEARTBEAT:
             return None  # of a front-end that has not come yet

@@ -51,15 +51,19 @@ class LocalFrontEnds:
         local: LocalLauncher,
         warm: WarmStart | None = None,
     ) -> None:
-        """Start the front-ends, from a warm start if it fits; raises LaunchError, Unreachable."""
+        """Start the front-ends, from a warm start if it fits; raises LaunchError, Unreachable.
+
+        None is started once one of them was given up: they share a process.
+        """
         address = address_in(local.make_folder(), LISTENER)
         credentials = Credentials(RunKeys(keys.secret).keyring([LISTENER]), LISTENER)
         listener = Listener(self._handler.reactor, address, credentials, self._admit)
         questions = self._questions(local)
-        given: Sequence[Supplied] = [
-            supply(plan, place.cluster, local, keys, listener.address, idle=place.idle)
-            for place in self._places.values()
-        ]
+        given: list[Supplied] = []
+        for place in self._places.values():
+            place.check_wanted()  # where there are many this takes long
+            address = listener.address
+            given.append(supply(plan, place.cluster, local, keys, address, idle=place.idle))
         given = [_with_known_mpi(one, questions) for one in given]
         if warm is not None:
             warm.load(plan)
@@ -85,6 +89,8 @@ class LocalFrontEnds:
     def _watch(self, process: Process) -> None:
         for place in self._places.values():
             place.process = process
+        if any(place.was_killed for place in self._places.values()):
+            process.kill()  # they were given up before there was something to kill
         process.when_done(lambda: self._ended(last_words(process)))
 
     def _ended(self, words: str) -> None:

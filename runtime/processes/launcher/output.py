@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 
 from runtime.launchers.lines import Buffer
+from runtime.processes.launcher.openings import Post
 from runtime.replicas.lines import ReplicaLines
 from runtime.views.facts import OutputWritten
 from runtime.views.stream import FactStream
@@ -38,7 +39,7 @@ class OutputSpreader:
     def __init__(
         self,
         facts: FactStream,
-        post: Callable[[Callable[[], None]], object],
+        post: Post,
         replicas: Mapping[str, int],
     ) -> None:
         self._facts = facts

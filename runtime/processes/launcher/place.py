@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -71,7 +70,7 @@ class ClusterPlace:
         self.is_up = False
         self.is_late = False  # the run had begun without it
         self.was_lost = False  # its front-end could not clean up
-        self.was_killed = False  # from here
+        self.was_killed = False  # from here, or given up before it was started
         self.hosts: tuple[str, ...] = ()  # those that a batch system has granted
         self.is_silent = False  # it was lost because nothing is heard of its host any more
         self.carried: tuple[int, ...] = ()  # messages, bytes to its ranks, bytes from them
@@ -136,8 +135,14 @@ class ClusterPlace:
         return False
 
     def abort(self) -> None:
-        """Give up a place that is still being opened."""
+        """Give up a place that is still being opened: `open` raises, or the front-end is ended."""
+        self.was_lost = True
         self.kill()
+
+    def check_wanted(self) -> None:
+        """Raise LauncherClosed once the place was given up."""
+        if self.was_killed:
+            raise LauncherClosed("the run ended before the front-end was started")
 
     def kill(self) -> None:
         """End the front-end and everything below it, at once."""
@@ -185,7 +190,6 @@ class RemotePlace(ClusterPlace):
         super().__init__(cluster, local, relay, idle=idle)
         self._local = local
         self._reach = reach
-        self._given_up = threading.Event()
 
     @property
     def _has_own_launcher(self) -> bool:
@@ -195,14 +199,14 @@ class RemotePlace(ClusterPlace):
     def open(self, plan: DeploymentPlan, keys: Keys, handler: RequestHandler) -> None:
         """Reach the cluster, bring files, start its front-end; raises LaunchError."""
         self.launcher = self._reach(self.cluster, self._local, SSH_TIMEOUT)
-        self._check_wanted()
+        self.check_wanted()
         given = supply(
             plan, self.cluster, self.launcher, keys,
             idle=self.idle, granted=self.hosts, is_late=self.is_late,
         )  # fmt: skip
         self.work, self.folder, self.supplied = given.work, given.folder, given
         first = as_first_input([given.configuration])
-        self._check_wanted()
+        self.check_wanted()
         stream = ProcessStream()
         command = Command(given.argv, given.environment, given.configuration.run_directory, first)
         process = self.process = self.launcher.start(command, _Sink(stream))
@@ -235,8 +239,7 @@ class RemotePlace(ClusterPlace):
             self.launcher.abandon()
 
     def abort(self) -> None:
-        """Give up: `open` raises, or the front-end is ended."""
-        self._given_up.set()
+        """Give up a place that is still being opened: `open` raises, or the front-end is ended."""
         self.close()
 
     def expel(self) -> None:
@@ -245,15 +248,16 @@ class RemotePlace(ClusterPlace):
 
     def close(self) -> None:
         """Let go of the cluster; whatever still runs there is ended."""
+        self.was_killed = True
         super().close()
         if self._has_own_launcher:
             self.launcher.close()
 
-    def _check_wanted(self) -> None:
-        if self._given_up.is_set():
-            if self._has_own_launcher:
-                self.launcher.close()
-            raise LauncherClosed("the run ended before the front-end was started")
+    def check_wanted(self) -> None:
+        """Raise LauncherClosed once the place was given up, and let go of its host."""
+        if self.was_killed and self._has_own_launcher:
+            self.launcher.close()
+        super().check_wanted()
 
 
 class _Sink:

@@ -80,12 +80,13 @@ class QueuedPlace(RemotePlace):
         self._queue = queue
         self._allocator = allocator
         self._allocation: JobAllocation | None = None
+        self._given_up = threading.Event()
 
     def open(self, plan: DeploymentPlan, keys: Keys, handler: RequestHandler) -> None:
         """Have the nodes granted, then start the front-end on the first; raises GridError."""
         request, name = self.cluster.batch, self.identifier
         assert request is not None
-        self._check_wanted()
+        self.check_wanted()
         self._queue.ready()
         grant = self._allocator.nodes(name, self._queue, handler.notify)
         self._allocation, self.hosts = grant.allocation, grant.allocation.hosts

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from runtime.coupling.deployed_codes import Codes
+from runtime.coupling.deployed_codes import CallLater, Codes
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.lifecycle.events import Suspected
 from runtime.lifecycle.replacements import (
@@ -32,7 +32,6 @@ from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.wait_facts import ProcessOfRank
 from runtime.rank_name import RankName
 from runtime.transport.keys import member_name, parsed
-from runtime.transport.reactor import Reactor
 
 _HOMELESS = (
     "could not be started again: its front-end is lost. The front-end of a cluster survives the "
@@ -54,7 +53,7 @@ class RankProcesses:
         plan: DeploymentPlan,
         places: Mapping[str, ClusterPlace],
         codes: Codes,
-        reactor: Reactor,
+        later: CallLater,
         post: Post,
         *,
         patience: float,
@@ -63,7 +62,7 @@ class RankProcesses:
         """How messages name ranks."""
         self._places = places
         self._codes = codes
-        self._reactor = reactor
+        self._later = later
         self._post = post
         self._patience = patience
         self._arrivals: dict[str, RankArrival] = {}
@@ -76,7 +75,8 @@ class RankProcesses:
         self._absent: set[str] = set()
         self._ends: list[RankDeath] = []
         self._moves: list[Report] = []
-        self._is_over = False
+        self.is_over = False
+        """Whether everything is about to end."""
 
     @property
     def go_on(self) -> bool:
@@ -94,8 +94,8 @@ class RankProcesses:
         return {path for one in arrivals for path in one.segments}
 
     def end(self) -> None:
-        """Start none again from now on: everything is about to end."""
-        self._is_over = True
+        """Start none again from now on."""
+        self.is_over = True
 
     # --- their ends -------------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class RankProcesses:
 
         A cluster may ask for ranks of its own application, if that survives losses.
         """
-        if not self._is_over:
+        if not self.is_over:
             known = self._replaceable.get(self._places[cluster].cluster.application, ())
             self._do(self._replacements.wanted(one for one in lost if parsed(one)[0] in known))
 
@@ -236,8 +236,7 @@ class RankProcesses:
             self._decide_later(one)
 
     def _decide_later(self, suspicion: Suspicion) -> None:
-        decide = partial(self._decide, suspicion)
-        self._reactor.later(self._patience, lambda: self._post(decide))
+        self._later(self._patience, partial(self._decide, suspicion))
 
     def _decide(self, one: Suspicion) -> None:
         if self._suspicions.is_due(one):

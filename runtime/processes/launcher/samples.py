@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
+from runtime.coupling.deployed_codes import CallLater
 from runtime.lifecycle.run_life import RunPhase
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.views.facts import MACHINE, RankSeen, Record, RunSeen
@@ -38,7 +39,7 @@ class Samples:
         places: Iterable[ClusterPlace],
         look: Callable[[Callable[[list[tuple[str, Record]]], None]], None],
         facts: FactStream,
-        later: Callable[[float, Callable[[], None]], object],
+        later: CallLater,
         *,
         sampling: Sampling,
     ) -> None:

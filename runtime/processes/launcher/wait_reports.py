@@ -10,7 +10,8 @@ from types import MappingProxyType
 
 from gcm.records import dataclass
 from runtime.clocks import Clocks, name_of_clock
-from runtime.lifecycle.events import LeftBehind, Stuck
+from runtime.coupling.deployed_codes import CallLater
+from runtime.lifecycle.events import Explained, LeftBehind, Stuck
 from runtime.machine.contracts import Facts
 from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.openings import Post
@@ -59,9 +60,6 @@ MOST_UNRECEIVED = 12
 """So many messages that nobody has received are told of."""
 
 _log = logging.getLogger(__name__)
-
-CallLater = Callable[[float, Callable[[], None]], object]
-
 
 Seen = Callable[[Snapshot], None]
 
@@ -189,7 +187,7 @@ class WaitReports:
             self._limit = min(longest, self._limit or longest)
             if not self._is_telling_due:  # a look that goes on may have asked before that wait
                 self._is_telling_due = True
-                self.ask(self._report_long_waits)
+                self.ask(self._report_waits)
             return
         if type(clock := state.get("clock")) is float:  # of a late answer, too
             name = str(state.get("clock_of", ""))
@@ -215,13 +213,13 @@ class WaitReports:
         """Log what all ranks are doing and why they wait."""
         self.ask(self._log, with_stacks=True)
 
-    def explain_end(self, then: Callable[[], None]) -> None:
-        """Log what all ranks are doing, and why they wait if that is new; and call `then`."""
+    def explain_end(self) -> None:
+        """Log what all ranks are doing, and why they wait if that is new; then it is explained."""
 
         def end(seen: Snapshot) -> None:
             fresh = self._unreported(seen).findings
             self._log(seen, [explained(one) for one in seen.findings if one not in fresh])
-            then()
+            self._post(Explained())
 
         self.ask(end, with_stacks=True)
 
@@ -232,13 +230,13 @@ class WaitReports:
         return [*facts_of(seen, self._present())]
 
     def _begin(self, with_stacks: bool, patience: float, then: Seen) -> None:
-        if then == self._report_long_waits:
+        if then == self._report_waits:
             self._is_telling_due = False  # who tells of a wait from now on needs one more look
         self._round = _Round(UNASKED, with_stacks, patience, then)
         self._ask_once()
 
-    def glance(self, then: Callable[[], None], is_wanted: Callable[[], bool]) -> None:
-        """Ask all ranks, tell why some can never go on if that is wanted still, and call `then`.
+    def glance(self, is_wanted: Callable[[], bool]) -> None:
+        """Ask all ranks, and tell why some can never go on if that is wanted still.
 
         What was told before is not repeated.
         """
@@ -248,7 +246,7 @@ class WaitReports:
             if is_wanted():
                 never = [one for one in seen.findings if one.kind != SLOW]
                 self._report_waits(replace(seen, findings=never))
-            then()
+            self._post(Explained())
 
         self.ask(tell, patience=BRIEF_ANSWERS)
 
@@ -331,10 +329,6 @@ class WaitReports:
         if self._replicas:
             return of_ranks(states, self._ended, last, self._replicas)
         return RankStates(states, self._ended, last)
-
-    def _report_long_waits(self, seen: Snapshot) -> None:
-        """Tell why ranks wait of which one has told that it waits for long."""
-        self._report_waits(seen)
 
     def _unreported(self, seen: Snapshot) -> Snapshot:
         """Return it without what was told before."""

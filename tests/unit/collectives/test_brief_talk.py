@@ -32,18 +32,21 @@ from runtime.errors import GridError
 SQUARE = [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0), (1, 0), (1, 1), (1, 1)]
 UNEQUAL = [(0, 0), (1, 0), (1, 0), (2, 0), (2, 0), (2, 1)]
 CYCLIC = [(rank % 2, 0) for rank in range(6)]
+MANY = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
 LAYOUTS = pytest.mark.parametrize("places", [SQUARE, UNEQUAL, CYCLIC])
 WAN, LAN = 1000.0, 10.0
 
 Begin = Callable[[MemberTree, Any], Talk]
 
 
-def talking(begin: Begin) -> Callable[[Layout, Any], Generator[Any, None, bytes]]:
+def talking(
+    begin: Begin, tree_of: Callable[[Layout], MemberTree] = MemberTree
+) -> Callable[[Layout, Any], Generator[Any, None, bytes]]:
     """Return a talk as an algorithm of the machine, whose messages have no known size."""
 
     def algorithm(layout: Layout, port: Any) -> Generator[Any, None, bytes]:
         sent: list[Any] = []
-        talk = begin(MemberTree(layout), lambda rank, data: sent.append(port.send(rank, data)))
+        talk = begin(tree_of(layout), lambda rank, data: sent.append(port.send(rank, data)))
         try:
             wanted = next(talk)
             while True:
@@ -58,6 +61,13 @@ def talking(begin: Begin) -> Callable[[Layout, Any], Generator[Any, None, bytes]
     return algorithm
 
 
+def level(layout: Layout) -> MemberTree:
+    return MemberTree(layout).level
+
+
+TREES = pytest.mark.parametrize("tree_of", [MemberTree, level])
+
+
 def named(tree: MemberTree) -> bytes:
     return f"{tree.layout.me} ".encode()
 
@@ -67,8 +77,8 @@ def pairs(places: Any) -> set[tuple[int, int]]:
     return {(a, b) for a in sites for b in sites if a != b}
 
 
-@LAYOUTS
-def test_a_barrier_sends_one_empty_message_each_way_between_two_sites(
+@pytest.mark.parametrize("places", [CYCLIC, MANY])
+def test_a_barrier_of_two_or_many_clusters_sends_one_empty_message_each_way_between_two_sites(
     machine: Any, places: Any
 ) -> None:
     grid = machine(places)
@@ -77,6 +87,24 @@ def test_a_barrier_sends_one_empty_message_each_way_between_two_sites(
     assert sum(grid.wan_bytes.values()) == 0
     assert all(count == 1 for count in grid.lan_messages.values())
     assert grid.now <= WAN + 2 * LAN
+
+
+@LAYOUTS
+def test_little_data_of_few_clusters_waits_for_one_crossing_alone(
+    machine: Any, places: Any
+) -> None:
+    last = len(places) - 1
+    talks: list[Begin] = [
+        met,
+        lambda tree, say: combined(tree.level, say, b"12345678", itemgetter(0)),
+        lambda tree, say: spread(tree.level, say, b"12345678", last),
+        lambda tree, say: converged(tree.level, say, b"12345678", itemgetter(0), last),
+    ]
+    for talk in talks:
+        grid = machine(places)
+        grid.run(talking(talk))
+        assert all(count == 1 for count in grid.lan_messages.values())
+        assert grid.now <= WAN
 
 
 @LAYOUTS
@@ -129,33 +157,38 @@ def test_a_fold_for_one_crosses_the_links_to_its_site_once(
     assert grid.now <= WAN + 2 * LAN
 
 
+@TREES
 @pytest.mark.parametrize("places", [SQUARE, UNEQUAL, [(0, 0)], [(0, 0), (0, 1), (0, 2)]])
-def test_where_ranks_lie_in_order_they_are_folded_in_order(machine: Any, places: Any) -> None:
-    joined = talking(lambda tree, say: combined(tree, say, named(tree), b"".join))
+def test_where_ranks_lie_in_order_they_are_folded_in_order(
+    machine: Any, places: Any, tree_of: Any
+) -> None:
+    joined = talking(lambda tree, say: combined(tree, say, named(tree), b"".join), tree_of)
     everybody = "".join(f"{rank} " for rank in range(len(places))).encode()
     assert machine(places).run(joined) == [everybody] * len(places)
 
 
+@TREES
 @given(
     places=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=12),
     data=st.data(),
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # it only names a class
 def test_everybody_gets_the_same_wherever_the_ranks_are(
-    machine: Any, places: list[tuple[int, int]], data: Any
+    machine: Any, tree_of: Any, places: list[tuple[int, int]], data: Any
 ) -> None:
-    joined = talking(lambda tree, say: combined(tree, say, named(tree), b"".join))
+    joined = talking(lambda tree, say: combined(tree, say, named(tree), b"".join), tree_of)
     (result,) = set(machine(places).run(joined))
     assert sorted(map(int, result.split())) == list(range(len(places)))
     root = data.draw(st.integers(0, len(places) - 1))
     brought = machine(places).run(
-        talking(lambda tree, say: converged(tree, say, named(tree), b"".join, root))
+        talking(lambda tree, say: converged(tree, say, named(tree), b"".join, root), tree_of)
     )
     assert sorted(map(int, brought[root].split())) == list(range(len(places)))
-    given_out = talking(lambda tree, say: spread(tree, say, named(tree), root))
+    given_out = talking(lambda tree, say: spread(tree, say, named(tree), root), tree_of)
     assert set(machine(places).run(given_out)) == {f"{root} ".encode()}
 
 
+@TREES
 @given(
     places=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=12),
     size=st.integers(0, 3),
@@ -163,7 +196,7 @@ def test_everybody_gets_the_same_wherever_the_ranks_are(
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # it only names a class
 def test_data_of_each_is_joined_by_rank_wherever_the_ranks_are(
-    machine: Any, places: list[tuple[int, int]], size: int, data: Any
+    machine: Any, tree_of: Any, places: list[tuple[int, int]], size: int, data: Any
 ) -> None:
     count = len(places)
     blocks = [[bytes([source, to, 9][:size]) for to in range(count)] for source in range(count)]
@@ -176,7 +209,7 @@ def test_data_of_each_is_joined_by_rank_wherever_the_ranks_are(
             found[me] = yield from result(tree, say, mine(me), *rest)
             return b""
 
-        machine(places).run(talking(begin))
+        machine(places).run(talking(begin, tree_of))
         return [found[rank] for rank in range(count)]
 
     first = [row[0] for row in blocks]
