@@ -18,7 +18,7 @@ from runtime.hosting.exports import INNER
 from runtime.hosting.host import Host
 from runtime.hosting.neighbours import behind_composites, clients_of, servers_of
 from runtime.hosting.node import name_of_class
-from runtime.hosting.other_node import NODE, NodeProcess
+from runtime.hosting.other_node import NodeProcess, ask_node
 from runtime.hosting.remote import RemoteInterface
 from runtime.hosting.routes import only
 from runtime.transport.errors import ChannelClosed, Unreachable
@@ -117,11 +117,8 @@ class MirroredContent:
             if composite in self._passed.get(client.name, ()):
                 try:
                     self._lead(client)
-                except (
-                    ChannelClosed,
-                    Unreachable,
-                ):  # a node is gone: no calls to lead
-                    continue
+                except (ChannelClosed, Unreachable):
+                    continue  # a node is gone: no calls to lead
 
     @property
     def has_moved(self) -> bool:
@@ -137,8 +134,7 @@ class MirroredContent:
         self._placements.load(self.plan, node)
         for server in (end for ends in self._led.values() for end in ends):
             self._placements.shorten(node, server)
-        move = Invocation(self.node.home, NODE, "move", (self.plan, node.home, node.address))
-        self._host.call(move).result()
+        ask_node(self._host, self.node.home, "move", self.plan, node.home, node.address)
         self._left, self.node = self.node, node
         self._placements.announce_move(self)
 
@@ -146,7 +142,7 @@ class MirroredContent:
         """End what passes on the calls that came to where the component lived before."""
         left, self._left = self._left, None
         if left is not None:
-            self._host.call(Invocation(left.home, NODE, "leave", (self.path,))).result()
+            ask_node(self._host, left.home, "leave", self.path)
 
     def lead_again(self, path: str) -> None:
         """Lead what calls the component at `path` to where that is now."""
@@ -193,8 +189,7 @@ class MirroredContent:
             return
         for way in ways:
             self._placements.shorten(self.node, way)
-        lead = Invocation(self.node.home, NODE, "lead", (self.path, client.name, ways))
-        self._host.call(lead).result()
+        ask_node(self._host, self.node.home, "lead", self.path, client.name, ways)
         self._led[client.name] = tuple(ways)
 
 
@@ -223,7 +218,7 @@ class Placements:
         """Make a component in its node process, what it consists of having been loaded there."""
         prefix, node = self._prefix(content), content.node
         self._announce(prefix, node)
-        self._host.call(Invocation(node.home, NODE, "make", (content.plan,))).result()
+        ask_node(self._host, node.home, "make", content.plan)
         self._host.routes.add(prefix, node.channel)
         self._placed[content.path] = content
 
@@ -233,12 +228,11 @@ class Placements:
         placed = self._placed.get(path)
         if placed is not None and placed.node is not client and placed.node.address:
             there = placed.node.address, placed.node.home, [self._prefix(placed)]
-            reach = Invocation(client.home, NODE, "reach", there)
-            self._host.call(reach).result()
+            ask_node(self._host, client.home, "reach", *there)
 
     def drop(self, content: MirroredContent) -> None:
         """Let the node process forget a component that was terminated."""
-        self._host.call(Invocation(content.node.home, NODE, "drop", (content.path,))).result()
+        ask_node(self._host, content.node.home, "drop", content.path)
         self._host.routes.drop(self._prefix(content))
         self._placed.pop(content.path, None)
 
@@ -246,8 +240,7 @@ class Placements:
         """Import in a node process what a component consists of; raises InstantiationError."""
         for name in map(name_of_class, _classes_of(plan)):
             if (node.home, name) not in self._loaded:
-                load = Invocation(node.home, NODE, "load", (name, plan.path))
-                self._host.call(load).result()
+                ask_node(self._host, node.home, "load", name, plan.path)
                 self._loaded.add((node.home, name))
 
     def node(self, name: object, component: str) -> NodeProcess:

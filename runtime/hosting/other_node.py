@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from gcm.adl.plan import ComponentPlan
@@ -17,6 +18,11 @@ NODE = "node"
 """The name of the agent's interface; the agent is the component at the home of its process."""
 
 
+def ask_node(host: Host, home: str, operation: str, *args: Any) -> None:
+    """Let the agent of the node process at `home` do something, and wait until it has."""
+    host.call(Invocation(home, NODE, operation, args)).result()
+
+
 class OtherNode:
     """Where a component moves to; what stays here passes calls on."""
 
@@ -27,6 +33,7 @@ class OtherNode:
         self._plan = plan
         self._home = home
         self._address = address
+        self._ask = partial(ask_node, host, home)
 
     def adopt(self, component: Component, content: Any) -> Caller:
         """Make a copy of `component` there around `content`, bound and started.
@@ -65,9 +72,6 @@ class OtherNode:
             self._ask("drop", self._plan.path)
             raise
         return self._host
-
-    def _ask(self, operation: str, *args: Any) -> None:
-        self._host.call(Invocation(self._home, NODE, operation, args)).result()
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,18 +56,14 @@ def run_plan_of(plan: DeploymentPlan) -> RunPlan:
     return RunPlan(
         steps={step.name: frozenset(step.depends_on) for step in plan.steps},
         start=next(step.name for step in plan.steps if step.kind is StepKind.START),
-        places={
-            step.name: step.name.partition(":")[2]
-            for step in plan.steps
-            if step.kind is StepKind.FRONT_END
-        },
+        places={step.name: step.about for step in plan.steps if step.kind is StepKind.FRONT_END},
         ranks={
             cluster.identifier: tuple(f"{cluster.identifier}:{n}" for n in range(cluster.ranks))
             for cluster in clusters
         },
         paths={step.name: _path(step, paths) for step in (*plan.steps, *plan.closing)},
         rank_paths={part.identifier: part.path for part in parts if part.level is Level.WRAPPER},
-        closing={step.name: step.name.partition(":")[2] for step in plan.closing},
+        closing={step.name: step.about for step in plan.closing},
         survivors=frozenset(
             cluster.identifier for cluster in clusters if cluster.application in surviving
         ),
@@ -87,7 +83,7 @@ def replica_ranks(plan: DeploymentPlan) -> dict[str, int]:
 
 def _path(step: Step, paths: Mapping[str, str]) -> str:
     """Return the component that a step is about, or a place of its own below the grid."""
-    about = step.name.partition(":")[2]
+    about = step.about
     if about in ("grid", "") or step.kind in (StepKind.START, StepKind.ASSEMBLE, StepKind.TUNNELS):
         return "/grid"
     if about in paths:

@@ -62,6 +62,7 @@ class RunAccount:
     def __init__(self) -> None:
         self._planned = RunPlanned("", ())
         self._clusters: dict[str, PlannedCluster] = {}
+        self._hosts: dict[str, str] = {}  # as planned, of all ranks that others may tell of
         self._time = 0.0
         self._started_after: float | None = None
         self._running_since: float | None = None
@@ -84,35 +85,28 @@ class RunAccount:
         match fact.record:
             case RunPlanned() as planned:
                 self._planned, self._clusters = planned, planned.clusters()
+                self._hosts = planned.hosts()
             case StateChanged(state):
                 self._change(name, state, fact.time)
-            case RankStarted() as started if self._has_rank(name):
+            case RankStarted() as started if name in self._hosts:
                 self._ranks[name] = started
             case RunStarted():
                 self._started_after = fact.time
             case MessagesCounted() as counted:
                 self._count(name, counted)
-            case ConnectionsCounted(figures) if self._has_rank(name):
+            case ConnectionsCounted(figures) if name in self._hosts:
                 known = {one: figures[one] for one in _FIGURES if one in figures}
                 self._exchanged.add(name, (), known)
-            case (
-                RouteTraffic()
-                | ForwardedTraffic()
-                | TunnelTraffic()
-                | ComponentReport()
-                | HeldNodes()
-                | Results()
-                | FaultFound() as report
-            ):
-                self._reports.append(report)
             case CallsChecked(calls):
                 self._checked = calls
-            case RankResult() as end if self._has_rank(name):
+            case RankResult() as end if name in self._hosts:
                 self._ends[name] = end
             case RunEnded() as end_of_all:
                 self._end = end_of_all
             case CommandEnded() as command:
                 self._command = command
+            case report if isinstance(report, Report):
+                self._reports.append(report)
 
     def _count(self, name: str, counted: MessagesCounted) -> None:
         way = counted.to, counted.between
@@ -123,14 +117,8 @@ class RunAccount:
             return
         if name in self._clusters:
             self._samples[name, *way] = row
-        elif self._has_rank(name):
+        elif name in self._hosts:
             self._exchanged.add(name, [row], {})
-
-    def _has_rank(self, name: str) -> bool:
-        """Return whether the machine has a rank of that name: others may tell of any."""
-        cluster, _, number = name.rpartition(":")
-        found = self._clusters.get(cluster)
-        return found is not None and number.isdecimal() and int(number) < len(found.hosts)
 
     def _sent(self) -> Exchanged:
         """Return what ranks have sent: until the run ends, what is known of clusters."""
@@ -142,7 +130,7 @@ class RunAccount:
         return so_far
 
     def _change(self, name: str, state: str, time: float) -> None:
-        if not self._has_rank(name):
+        if name not in self._hosts:
             return
         (self._missing.add if state == QUEUED else self._missing.discard)(name)
         if state == RUNNING and self._running_since is None:
@@ -226,8 +214,8 @@ class RunAccount:
 
     def _rows(self, cluster: str, hosts: tuple[str, ...]) -> tuple[RankRow, ...]:
         names = self._planned.names()
-        ranks = (f"{cluster}:{number}" for number in range(len(hosts)))
-        return tuple(self._row(rank, host, names) for rank, host in zip(ranks, hosts, strict=True))
+        ranks = enumerate(hosts)
+        return tuple(self._row(f"{cluster}:{number}", host, names) for number, host in ranks)
 
     def _row(self, rank: str, planned: str, names: RankNames) -> RankRow:
         seconds = self.seconds(rank)

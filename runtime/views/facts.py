@@ -111,6 +111,14 @@ class RunPlanned:
             for place, one in enumerate(site.clusters)
         }
 
+    def hosts(self) -> dict[str, str]:
+        """Return the planned host of each rank, in order."""
+        return {
+            f"{name}:{number}": host
+            for name, cluster in self.clusters().items()
+            for number, host in enumerate(cluster.hosts)
+        }
+
     def names(self) -> RankNames:
         """Return how messages name the ranks of the machine."""
         return RankNames({name: one.known for name, one in self.clusters().items()})

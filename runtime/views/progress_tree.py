@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import field
 
 from gcm.cli.output import counted
@@ -226,7 +226,7 @@ class ProgressTree:
 
     def rank_states(self) -> Counter[str]:
         """Return how many ranks are in which state."""
-        return Counter(self._all_ranks())
+        return Counter(state for one in self.clusters for state in one.ranks)
 
     def ranks_in_words(self) -> str:
         """Return how many ranks there are, each of which may have replicas.
@@ -264,10 +264,6 @@ class ProgressTree:
         if states <= {PLANNED}:
             return PLANNED
         return "ending" if states <= OVER or ranks[DONE] or ranks[ENDED] else STARTING
-
-    def _all_ranks(self) -> Iterator[str]:
-        for cluster in self._clusters.values():
-            yield from cluster.ranks
 
 
 def _change(part: ProgressPart, state: str, detail: str) -> None:

@@ -177,11 +177,7 @@ class RunView:
 
     def _plan(self, planned: RunPlanned) -> None:
         self._clusters, self._names = planned.clusters(), planned.names()
-        self._ranks = {
-            f"{name}:{number}": _RankHistory(host)
-            for name, cluster in self._clusters.items()
-            for number, host in enumerate(cluster.hosts)
-        }
+        self._ranks = {rank: _RankHistory(host) for rank, host in planned.hosts().items()}
 
     def _change(self, time: float, name: str, state: str, detail: str) -> None:
         if name in self._ranks:

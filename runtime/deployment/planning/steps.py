@@ -88,6 +88,11 @@ class Step:
     depth: int = 0
 
     @property
+    def about(self) -> str:
+        """What it is done for, behind its kind in its name: a cluster, a node, a helper process."""
+        return self.name.partition(":")[2]
+
+    @property
     def for_each_host(self) -> bool:
         """Whether such a command is run for each of several hosts, with the ranks of that host."""
         return self.job is not None and self.job.for_each_host

@@ -14,15 +14,13 @@ from enum import StrEnum
 from runtime.machine.contracts import Facts
 from runtime.machine.table import encoded
 from runtime.membership.whereabouts import RankArrival, Whereabouts
+from runtime.processes.front_end.cluster_ranks import FIRST
 from runtime.processes.front_end.components import Components
 from runtime.processes.front_end.ranks_run import RanksRun
 from runtime.rank_name import RankName
 from runtime.transitions import change
 from runtime.transport.channel import Channel
 from runtime.transport.reactor import Reactor
-
-FIRST = 1
-"""The incarnation of ranks that are started for the first time."""
 
 
 class CodeStage(StrEnum):

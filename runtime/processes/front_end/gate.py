@@ -81,14 +81,14 @@ class Gate:
         once, and they may take `patience` seconds to prove it; if it `stays`, others may come
         later in the place of lost ones. The log has their `names`.
         """
-        self._names = names
+        self.names = names
         self._expected = {member_name(rank, incarnation): rank for rank in ranks}
         self._stays = stays
-        self._reactor = reactor
-        self._relay = relay
+        self.reactor = reactor
+        self.relay = relay
         self._run_directory = run_directory
-        self._watcher = watcher
-        self._dispatch = dispatch
+        self.watcher = watcher
+        self.dispatch = dispatch
         self._admitted: dict[str, _AdmittedRank] = {}
         self.released = False
         self._is_closed = False
@@ -123,15 +123,12 @@ class Gate:
         if self._expected.pop(member_name(rank, incarnation), None) is not None:
             remove_key(self._run_directory, alone=rank)
 
-    def views(self, rank: str) -> Views | None:
-        """Return the views of one rank; None if it is not here."""
+    def interfaces(self, rank: str) -> tuple[Views, Control] | None:
+        """Return the views and the control of one rank; None if it is not here."""
         admitted = self._admitted.get(rank)
-        return None if admitted is None else stub(Views, admitted.send)
-
-    def control(self, rank: str) -> Control | None:
-        """Return the control of one rank; None if it is not here."""
-        admitted = self._admitted.get(rank)
-        return None if admitted is None else stub(Control, admitted.send)
+        if admitted is None:
+            return None
+        return stub(Views, admitted.send), stub(Control, admitted.send)
 
     def forget(self) -> None:
         """Hear nothing more of these ranks: others have taken their place."""
@@ -180,64 +177,42 @@ class Gate:
     def _admit(self, connected: socket.socket, member: str, received: bytes) -> None:
         name = self._expected.pop(member, None)
         if name is None:
-            who = self._names.name(member)
+            who = self.names.name(member)
             _log.warning("%s was refused: it is not a rank that is expected, or no longer", who)
             connected.close()
             return
         # One that computes, or is stopped, may read nothing for long.
         end_when_silent(connected, HOST_SILENCE, even_if_full=False)
-        admitted = _AdmittedRank(
-            self._reactor,
-            connected,
-            name,
-            member,
-            self._watcher,
-            dispatch=self._dispatch,
-            relay=self._relay,
-            title=self._names.name(name),
-        )
-        self._admitted[name] = admitted
+        admitted = self._admitted[name] = _AdmittedRank(self, connected, name, member)
         if self.released:
             remove_key(self._run_directory, alone=name)
-        self._watcher.rank_here(name, admitted.channel)
+        self.watcher.rank_here(name, admitted.channel)
         admitted.channel.when_closed(self._left)
         admitted.channel.open(received)
         admitted.watch_host()
 
     def _left(self, _: ChannelClosed) -> None:
         if self.is_empty:
-            self._watcher.all_left()
+            self.watcher.all_left()
 
 
 class _AdmittedRank:
     """One rank: the contracts that it serves, and the connection over which it calls others."""
 
-    def __init__(
-        self,
-        reactor: Reactor,
-        connected: socket.socket,
-        name: str,
-        member: str,
-        watcher: Watcher,
-        *,
-        dispatch: DispatchTable,
-        relay: Relay | None,
-        title: str,
-    ) -> None:
+    def __init__(self, gate: Gate, connected: socket.socket, name: str, member: str) -> None:
         self.name = name
-        self._reactor = reactor
+        self._reactor = gate.reactor
         self._member = member
         self.routes = stub(Routes, self.send)
-        self._watcher = watcher
-        self._relay = relay
-        self.dispatch: DispatchTable | None = dispatch
+        self._watcher, self._relay = gate.watcher, gate.relay
+        self.dispatch: DispatchTable | None = gate.dispatch
         self._has_reported_its_end = False
         self._host = HostWatch(connected, HOST_SILENCE)
         # What other codes send to a rank has windows of its own, so it cannot be too much for long.
         self.channel = Channel(
-            reactor,
+            gate.reactor,
             SocketStream(connected),
-            title,
+            gate.names.name(name),
             self._handle,
             relay=self._onward,
             codec=PLAIN_DATA,

@@ -71,14 +71,12 @@ def some_died_early(names: RankNames, unheard: Sequence[str], lines: str) -> Gri
     )
 
 
-def all_ended(
-    names: RankNames, code: int, unheard: Sequence[str], lines: str, *, is_early: bool
-) -> GridError:
-    """Return the fault of a native MPI that has ended with a code."""
-    when = " before the application started" if is_early else ""
+def all_ended(names: RankNames, code: int, unheard: Sequence[str], lines: str) -> GridError:
+    """Return the fault of a native MPI that has ended with a code before it should."""
     who = f"; not heard from: {names.names(unheard)}" if unheard else ""
     return GridError(
-        f"the ranks ended with {in_words(code, max(0, code - SIGNALLED))}{when}{who}",
+        f"the ranks ended with {in_words(code, max(0, code - SIGNALLED))}"
+        f" before the application started{who}",
         cause=lines,
         cure=_cure(lines),
     )

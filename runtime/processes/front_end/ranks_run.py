@@ -13,10 +13,8 @@ from runtime.launchers.base import Exit
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Send, reports_of
-from runtime.machine.contracts import Facts
-from runtime.machine.deaths import (
-    UnreadableReport,
-)
+from runtime.machine.contracts import Control, Facts, Views
+from runtime.machine.deaths import UnreadableReport
 from runtime.machine.paths import FIRST_CLUSTER
 from runtime.membership.bind_address import AdvertisedAddresses
 from runtime.membership.run_directory import write_key
@@ -199,11 +197,7 @@ class RanksRun:
         self._job.may_lose_hosts = True
         if self._gate is not None:
             self._gate.release()
-            self._components.views.view(table)
-            if lost:
-                self._components.views.lost(lost)
-            self._components.control.configure(self._settings())
-            self._components.control.go()
+            self._let_run(self._components.views, self._components.control, table, lost)
         if self._input is not None:
             self._input.begin()
         self._tell_if_ready_to_fill()
@@ -216,16 +210,16 @@ class RanksRun:
     def admit(self, rank: str, table: bytes, lost: list[Facts]) -> None:
         """Let the program of a rank run that was started again, with all that is known."""
         assert self._gate is not None  # it has come through this
-        views, control = self._gate.views(rank), self._gate.control(rank)
-        if views is not None and control is not None:
-            views.view(table)
-            views.lost(lost)
-            control.configure(self._settings())
-            control.go()
+        if found := self._gate.interfaces(rank):
+            self._let_run(*found, table, lost)
 
-    def _settings(self) -> dict[str, Any]:
-        """Return what ranks need to know before they run."""
-        return {**self._configuration.settings, "routes": self._routes.experiences()}
+    def _let_run(self, views: Views, control: Control, table: bytes, lost: list[Facts]) -> None:
+        views.view(table)
+        if lost:
+            views.lost(lost)
+        routes = {"routes": self._routes.experiences()}
+        control.configure({**self._configuration.settings, **routes})
+        control.go()
 
     def find(self, rank: str) -> Channel | None:
         """Return the way to a rank; None if it is not there."""
@@ -356,20 +350,13 @@ class RanksRun:
         ended, why = self._last
         code, fault = self.ends.job_ended(ended)
         if not self.is_released:
-            why = why or self._what_happened(code)
+            names, lines = self._configuration.names, self._job.output.last_lines
+            early = rank_faults.all_ended(names, code, self._table.unheard, lines)
+            why = why or self._at_home(early)
         elif fault:
             why = self._at_home(GridError(fault))
         self._launcher.job_ended(code, why, bool(fault) and self.is_released)
         self._over()
-
-    def _what_happened(self, code: int) -> str:
-        unheard, lines = self._table.unheard, self._job.output.last_lines
-        is_early = not self.is_released
-        return self._at_home(
-            rank_faults.all_ended(
-                self._configuration.names, code, unheard, lines, is_early=is_early
-            )
-        )
 
     # --- what the gate sees -----------------------------------------------------------------------
 

@@ -86,7 +86,7 @@ class DeployedAssembly:
         """Begin with a step; an event tells when it is up."""
         if step.kind is StepKind.NODE:
             place = self._places[step.by.partition(":")[2]]
-            place.orders.start_node(step.name.partition(":")[2])
+            place.orders.start_node(step.about)
         else:
             self._work("assembling", self._assemble)
 

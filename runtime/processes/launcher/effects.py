@@ -146,11 +146,7 @@ class Executor:
         self._codes = codes
         self.waits = self._new_waits()
         self.samples = Samples(
-            self._places.values(),
-            self.waits.ask_facts,
-            facts,
-            self._later,
-            sampling=samples,
+            self._places.values(), self.waits, facts, self._later, sampling=samples
         )
         self._handshakes = Handshakes(
             plan, codes.idle, local, self._places, self._allocator, self.router, self._verdicts,
@@ -330,7 +326,7 @@ class Executor:
     # --- effects ----------------------------------------------------------------------------------
 
     def _start(self, step: Step) -> None:
-        cluster = step.name.partition(":")[2]
+        cluster = step.about
         _log.info("%s begins", step.name)
         match step.kind:
             case StepKind.FRONT_END:

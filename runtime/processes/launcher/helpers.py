@@ -76,7 +76,7 @@ class Helper:
             self._post(StepFailed(name, why))
 
     def _line_written(self, stream: OutputStream, line: str) -> None:
-        self._say(self._step.name.partition(":")[2], str(stream), line)
+        self._say(self._step.about, str(stream), line)
         if self._step.ready_line and self._step.ready_line in line:
             self._advance(HelperEvent.READY)
 

@@ -11,6 +11,7 @@ import socket
 import struct
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -64,10 +65,10 @@ class LocalFrontEnds:
             place.check_wanted()  # where there are many this takes long
             address = listener.address
             given.append(supply(plan, place.cluster, local, keys, address, idle=place.idle))
-        given = [_with_known_mpi(one, questions) for one in given]
         if warm is not None:
             warm.load(plan)
-            given = [_forking(one, warm.ranks) for one in given] if warm.ranks else given
+        forks = "" if warm is None else warm.ranks
+        given = [_prepared(one, questions, forks) for one in given]
         for place, found in zip(self._places.values(), given, strict=True):
             place.work, place.folder, place.supplied = found.work, found.folder, found
         leader, first = given[0], as_first_input([found.configuration for found in given])
@@ -115,27 +116,20 @@ class LocalFrontEnds:
         channel.when_closed(lambda ended: handler.ended(place, ended.what))
 
 
-def _with_known_mpi(given: Supplied, questions: Mapping[str, VersionQuestion]) -> Supplied:
-    """Name the native MPI of a job; where it is not known the front-end asks, and tells why."""
-    job = given.configuration.job
-    if job is None or job.flavour != AUTO or job.mpiexec not in questions:
-        return given
-    try:
-        flavour = questions[job.mpiexec].answer().name
-    except LaunchError:
-        return given
-    configuration = replace(given.configuration, job=replace(job, flavour=flavour))
-    return replace(given, configuration=configuration)
+def _prepared(given: Supplied, questions: Mapping[str, VersionQuestion], forks: str) -> Supplied:
+    """Name the native MPI of a job, and let the process at the address `forks` fork its ranks.
 
-
-def _forking(given: Supplied, address: str) -> Supplied:
-    """Let the process at an address fork the ranks, if it can."""
+    Where the MPI is not known the front-end asks, and tells why.
+    """
     job = given.configuration.job
-    if job is None or not can_fork(job):
+    if job is None:
         return given
-    program = replace(job.program, proxy=RankProxy(_proxy(), address))
-    configuration = replace(given.configuration, job=replace(job, program=program))
-    return replace(given, configuration=configuration)
+    if job.flavour == AUTO and job.mpiexec in questions:
+        with suppress(LaunchError):
+            job = replace(job, flavour=questions[job.mpiexec].answer().name)
+    if forks and can_fork(job):
+        job = replace(job, program=replace(job.program, proxy=RankProxy(_proxy(), forks)))
+    return replace(given, configuration=replace(given.configuration, job=job))
 
 
 def _proxy() -> str:

@@ -6,13 +6,14 @@ hours stays small. Without a listener that wants them there are no looks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
 from runtime.coupling.deployed_codes import CallLater
 from runtime.lifecycle.run_life import RunPhase
 from runtime.processes.launcher.place import ClusterPlace
+from runtime.processes.launcher.wait_reports import WaitReports
 from runtime.views.facts import MACHINE, RankSeen, Record, RunSeen
 from runtime.views.stream import FactStream
 
@@ -37,14 +38,14 @@ class Samples:
     def __init__(
         self,
         places: Iterable[ClusterPlace],
-        look: Callable[[Callable[[list[tuple[str, Record]]], None]], None],
+        waits: WaitReports,
         facts: FactStream,
         later: CallLater,
         *,
         sampling: Sampling,
     ) -> None:
         self._places = places
-        self._look_at_ranks = look
+        self._waits = waits
         self._facts = facts
         self._later = later
         self._seconds, self._first = sampling
@@ -81,7 +82,7 @@ class Samples:
                 place.orders.count_messages()
             if not self._is_looking:  # it takes longer than to count
                 self._is_looking = True
-                self._look_at_ranks(self._publish)
+                self._waits.ask_facts(self._publish)
             self._sample_later(self._seconds)
 
     def _publish(self, seen: list[tuple[str, Record]]) -> None:

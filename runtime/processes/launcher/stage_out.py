@@ -58,24 +58,26 @@ class StageOut:
             from runtime.results.result_placement import ResultPlacement
 
             self._placement = ResultPlacement(warn)  # it dates what is here from now on
-        self._begin([one for one in self._steps if one.name.partition(":")[2] not in late])
+        self._begin([one for one in self._steps if one.about not in late])
 
     def join(self, cluster: str) -> None:
         """Begin with a cluster that has come late."""
-        self._begin([one for one in self._steps if one.name.partition(":")[2] == cluster])
+        self._begin([one for one in self._steps if one.about == cluster])
 
     def leave_out(self, cluster: str) -> None:
         """Bring nothing home of a cluster that will not come."""
-        for step in self._steps:
-            if step.name.partition(":")[2] == cluster and step.name in self._fetchers:
-                self._fetchers.pop(step.name).end()
+        for fetcher in self._pop(cluster):
+            fetcher.end()
 
     def take_former(self, cluster: str) -> list[Fetcher]:
         """Return what brings home the results of a cluster whose next job makes others."""
-        names = [one.name for one in self._steps if one.name.partition(":")[2] == cluster]
-        found = [self._fetchers.pop(one) for one in names if one in self._fetchers]
+        found = self._pop(cluster)
         self._former += found
         return found
+
+    def _pop(self, cluster: str) -> list[Fetcher]:
+        names = [one.name for one in self._steps if one.about == cluster]
+        return [self._fetchers.pop(one) for one in names if one in self._fetchers]
 
     def _begin(self, steps: Sequence[Step]) -> None:
         if not steps or self._placement is None:
@@ -112,7 +114,7 @@ class StageOut:
     def _folder(self, step: Step, targets: list[str]) -> ResultFolder:
         from runtime.results.result_folders import FolderAtPlace, FolderHere
 
-        place = self._places[step.name.partition(":")[2]]
+        place = self._places[step.about]
         if place.work or not place.cluster.is_local:
             return FolderAtPlace(place)
         owner = next(one.cluster for one in self._places.values() if one.folder == place.folder)
@@ -143,7 +145,7 @@ class StageOut:
     def _settle(self, step: Step, *, is_wanted: bool) -> None:
         fetcher = self._fetchers.get(step.name)
         if fetcher is None:
-            self.remove_work(self._places[step.name.partition(":")[2]])
+            self.remove_work(self._places[step.about])
             self._post(StepUp(step.name))
             return
         settle = fetcher.finish if is_wanted else fetcher.discard
