@@ -27,6 +27,8 @@ if world.rank == 0:
 OWN = "own_sockets.Abstract"
 TWO = "<cluster {}><mpi ranks='2'/></cluster><cluster {}><mpi ranks='2'/></cluster>"
 FORWARDED = TWO.format("reachability='front-end'", "reachability='outwards'")
+NO_USE = "own_sockets.Bytes own_sockets.Mute"
+"""Over the one a front-end cannot listen, over the other one nobody gets there."""
 THROUGH = "through s/cluster0"
 
 
@@ -38,6 +40,7 @@ THROUGH = "through s/cluster0"
         ("tcp unix", FORWARDED, ["127.0.0.1", "unix"], THROUGH),
         (f"{OWN} unix", TWO, [OWN, "unix"], f"direct over {OWN}"),
         (OWN, FORWARDED, [OWN], THROUGH),
+        (f"{NO_USE} tcp", FORWARDED, ["127.0.0.1", "own_sockets.Mute"], THROUGH),
         ("ssh", TWO, ["unix"], "through s/cluster0, s/cluster1"),
     ],
 )

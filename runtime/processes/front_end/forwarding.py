@@ -95,4 +95,5 @@ class Forwarding:
     def _addresses(self, configuration: Configuration) -> tuple[str, ...]:
         if configuration.passage:
             return (Passage.parse(configuration.passage).address(FORWARDER),)
-        return advertised(self._forwarder.address, configuration.known_as)
+        names = (configuration.known_as,)
+        return tuple(way for one in self._forwarder.addresses for way in advertised(one, *names))
