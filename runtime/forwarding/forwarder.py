@@ -65,22 +65,22 @@ class Forwarder:
         self.opened = 0
         """How many routes were opened."""
         self._listeners: list[Listener] = []
+        self.faults: list[TransportError] = []
+        """Why it does not listen at some addresses."""
         self.addresses = self._listen(addresses)
-        """Where it listens; the log tells why not at the others."""
+        """Where it listens."""
         self._listeners += (Listener(reactor, one, credentials, self._admit) for one in more)
 
     def _listen(self, addresses: Sequence[str]) -> tuple[str, ...]:
-        faults: list[TransportError] = []
         for one in addresses:
             try:
                 made = Listener(self.reactor, one, self._credentials, self._admit)
             except TransportError as fault:
-                _log.warning("%s does not forward at %s: %s", self._credentials.name, one, fault)
-                faults.append(fault)
+                self.faults.append(fault)
             else:
                 self._listeners.append(made)
-        if faults and not self._listeners:
-            raise faults[0]
+        if self.faults and not self._listeners:
+            raise self.faults[0]
         return tuple(one.address for one in self._listeners)
 
     @property

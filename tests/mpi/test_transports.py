@@ -54,8 +54,11 @@ def test_messages_between_clusters_go_over_the_first_transport(
         f'<site name="s">{clusters.format("", "")}</site></grid></deployment>',
         "utf-8",
     )
-    done = gcm_deploy("--quiet", "--format", "json", tmp_path / "grid.xml")
+    log = tmp_path / "run.log"
+    done = gcm_deploy("--quiet", "--format", "json", "--log", log, tmp_path / "grid.xml")
     assert done.returncode == 0, done.stdout + done.stderr
+    is_told = "the front-end of s/cluster0 does not forward: " in log.read_text("utf-8")
+    assert is_told == transport.startswith(NO_USE)
     printed, summary = done.stdout.splitlines()
     assert printed == f"[0, 0, 0, 0] {kinds}"
     (ways,) = json.loads(summary)["connections"]["ways"]
