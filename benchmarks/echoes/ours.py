@@ -171,7 +171,7 @@ def forward(name: str, address: str, *told: str) -> None:
         return (stops[stop],) if stop in stops else ()
 
     with Reactor() as reactor:
-        forwarder = Forwarder(reactor, address, member(name, encrypts=False), find)
+        forwarder = Forwarder(reactor, [address], member(name, encrypts=False), find)
         listening()
         sys.stdin.read()
         forwarder.close()

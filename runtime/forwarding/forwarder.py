@@ -29,20 +29,20 @@ _PIECE = 4096
 
 
 class Forwarder:
-    """Listens at an address of its own and forwards.
+    """Listens at `addresses` of its own, as far as it can, and forwards.
 
     `find` returns the addresses of the stops that members may ask for. `linked` gets the
     connections of members that want the front-end itself, on the reactor's thread. It listens at
     `more` addresses too, for those who know these.
 
     Raises:
-        Unreachable: nobody can listen at one of the addresses.
+        Unreachable: nobody can listen at any of the addresses, or at one of the others.
     """
 
     def __init__(
         self,
         reactor: Reactor,
-        address: str,
+        addresses: Sequence[str],
         credentials: Credentials,
         find: Find,
         linked: Admitted | None = None,
@@ -64,10 +64,24 @@ class Forwarder:
         self._is_closed = False
         self.opened = 0
         """How many routes were opened."""
-        self._listeners = [
-            Listener(reactor, one, credentials, self._admit) for one in (address, *more)
-        ]
-        self.address = self._listeners[0].address
+        self._listeners: list[Listener] = []
+        self.faults: list[TransportError] = []
+        """Why it does not listen at some addresses."""
+        self.addresses = self._listen(addresses)
+        """Where it listens."""
+        self._listeners += (Listener(reactor, one, credentials, self._admit) for one in more)
+
+    def _listen(self, addresses: Sequence[str]) -> tuple[str, ...]:
+        for one in addresses:
+            try:
+                made = Listener(self.reactor, one, self._credentials, self._admit)
+            except TransportError as fault:
+                self.faults.append(fault)
+            else:
+                self._listeners.append(made)
+        if self.faults and not self._listeners:
+            raise self.faults[0]
+        return tuple(one.address for one in self._listeners)
 
     @property
     def moved(self) -> int:

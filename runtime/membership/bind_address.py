@@ -68,7 +68,7 @@ def bind_address(run_directory: str, name: str, transport: str) -> str:
         return transport
     if f"{transport}:" == UNIX:
         return address_in(run_directory, name)
-    return f"{transport}:{os.path.join(run_directory, name)}"
+    return f"{transport}:{os.path.join(run_directory, f'{name}-{transport}')}"
 
 
 def use_transports(named: Iterable[str], folder: str) -> None:

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 LAST_CALL_TIMEOUT = 1.0  # seconds for the call that is served when the rank ends
 
+_LATER = 1.25
+"""How much later than its front-end a rank gives the other up, so that this one knows the cause."""
+
 _MAIL, _NEWS, _CODE_ROUTES = CONTRACTS[Mail], CONTRACTS[CouplingNews], CONTRACTS[CodeRoutes]
 
 _log = logger(__name__)
@@ -46,8 +49,8 @@ class _Shared(LeanChannel):
 
     __slots__ = ("_sending",)
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         self._sending = _thread.allocate_lock()
 
     def _send(self, frame: Frame) -> None:
@@ -84,7 +87,7 @@ class RankLink:
             self.credentials,
             bootstrap.patience,
             peer=cluster,
-            silence=HOST_SILENCE,
+            silence=_LATER * HOST_SILENCE,
         )
         self._lock = _thread.allocate_lock()
         self._serving = _thread.allocate_lock()

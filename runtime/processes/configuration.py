@@ -96,13 +96,13 @@ class Configuration:
     output. With `at_once` nothing else has to be up before the ranks, so they start without being
     asked for. Ranks have `ranks_limit` seconds to find the front-end. With `settings` each rank is
     configured before it runs; at its `transports` it listens for ranks of other clusters.
-    `forwards` is the address at which the front-end listens for those who want to be forwarded, if
-    anybody may need that, and `known_as` the name by which they reach it; with a `passage`, as
-    text, others reach both by that alone. `certificates` has one with its key for each audience of
-    `keys`: the front-end, its ranks, its nodes. `watch` says who watches whom, if anybody does.
-    `wan` is the line over which ranks of other sites reach those of the cluster, where it is
-    emulated. `names` is how messages name the ranks of the run. `tunnels` are the clusters whose
-    front-ends are reached through sockets in `run_directory` alone.
+    `forwards` are the addresses at which the front-end listens for those who want to be forwarded,
+    if anybody may need that, the best one first, and `known_as` the name by which they reach it;
+    with a `passage`, as text, others reach both by that alone. `certificates` has one with its key
+    for each audience of `keys`: the front-end, its ranks, its nodes. `watch` says who watches whom,
+    if anybody does. `wan` is the line over which ranks of other sites reach those of the cluster,
+    where it is emulated. `names` is how messages name the ranks of the run. `tunnels` are the
+    clusters whose front-ends are reached through sockets in `run_directory` alone.
     """
 
     cluster: str
@@ -119,7 +119,7 @@ class Configuration:
     nodes: tuple[NodeJob, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     transports: tuple[str, ...] = ()
-    forwards: str = ""
+    forwards: tuple[str, ...] = ()
     known_as: str = ""
     passage: str = ""
     ranks_limit: float = 60.0

@@ -34,6 +34,7 @@ from runtime.transport.messages import (
     result_frame,
     target_of,
 )
+from runtime.transport.round_trip import HostWatch
 from runtime.transport.transports import announce, end_when_silent, named_by_user, socket_for
 
 HANDSHAKE_SECONDS = 10.0
@@ -55,7 +56,8 @@ def dial(
     """Connect and prove; return the socket, the name of the listener, and what it already sent.
 
     `peer` is the name that the listener should have; it may be left out where all share a secret.
-    After `silence` seconds in which its host does not answer the connection ends, if any are given.
+    Where `silence` seconds are given, the system asks its host from time to time, as `HostWatch`
+    needs it; an idle connection to one that does not answer ends after them.
 
     Raises:
         Unreachable: nobody answers at `address` within `timeout` seconds.
@@ -65,7 +67,7 @@ def dial(
     deadline = time.monotonic() + timeout
     made = _connected(address, timeout)
     if silence:
-        end_when_silent(made, silence)
+        end_when_silent(made, silence, even_if_full=False)
     try:
         always = bool(named_by_user(address))
         made = secured(made, credentials, dialled=True, peer=peer, always=always)
@@ -115,14 +117,20 @@ class LeanChannel:
     """A channel for one thread that waits for what it asks.
 
     It speaks the same messages as `Channel`. What comes while it waits for a result is kept for
-    `receive`.
+    `receive`. With `silence` it ends when the other host does not answer for so many seconds; it
+    waits for a process there that is stopped, for as long as that takes.
 
     >>> channel = LeanChannel.dial(address, Credentials(secret, "0:0:1"))    # doctest: +SKIP
     >>> channel.call(Target("/grid/site0/cluster0", "srv", "ready"), info)   # doctest: +SKIP
     """
 
-    def __init__(self, connected: _socket.socket, peer: str, received: bytes = b"") -> None:
+    def __init__(
+        self, connected: _socket.socket, peer: str, received: bytes = b"", *, silence: float = 0.0
+    ) -> None:
         self._socket = connected
+        self._silence = silence
+        self._pause = HostWatch(connected, silence).pause if silence else None
+        connected.settimeout(self._pause)
         self._reader = FrameReader()
         self._number = 0
         self.peer = peer
@@ -139,7 +147,8 @@ class LeanChannel:
         silence: float = 0.0,
     ) -> LeanChannel:
         """Connect to `peer` at `address`; raises as `dial` does."""
-        return cls(*dial(address, credentials, timeout, peer=peer, silence=silence))
+        made = dial(address, credentials, timeout, peer=peer, silence=silence)
+        return cls(*made, silence=silence)
 
     def fileno(self) -> int:
         """Return the file descriptor, to be watched together with others."""
@@ -200,9 +209,14 @@ class LeanChannel:
 
     def _send(self, frame: Frame) -> None:
         rest = [memoryview(part) for part in (frame.head(), *frame.parts) if len(part)]
+        host = HostWatch(self._socket, self._silence)
         try:
             while rest:
-                sent = self._socket.sendmsg(rest[:_MOST_VIEWS])
+                try:
+                    sent = self._socket.sendmsg(rest[:_MOST_VIEWS])
+                except TimeoutError as pause:
+                    _look_at(host, pause)
+                    continue
                 while rest and sent >= len(rest[0]):
                     sent -= len(rest.pop(0))
                 if sent:
@@ -226,15 +240,29 @@ class LeanChannel:
         return self._frames.pop(0)
 
     def _receive(self, deadline: float | None, awaited: object) -> int:
-        left = None if deadline is None else max(0.001, deadline - time.monotonic())
-        self._socket.settimeout(left)
+        host = HostWatch(self._socket, self._silence)
+        if deadline is not None:
+            self._socket.settimeout(max(0.001, deadline - time.monotonic()))
         try:
-            return self._socket.recv_into(self._reader.space())
-        except TimeoutError:
-            raise TimeoutError(f"{self.peer} did not answer {awaited} in time") from None
+            while True:
+                try:
+                    return self._socket.recv_into(self._reader.space())
+                except TimeoutError as pause:
+                    if deadline is not None and pause.errno is None:
+                        break
+                    _look_at(host, pause)
         except OSError as error:
             raise ChannelClosed(
                 f"the connection broke while {awaited} was awaited: {error}", place=self.peer
             ) from error
         finally:
-            self._socket.settimeout(None)
+            if deadline is not None:
+                self._socket.settimeout(self._pause)
+        raise TimeoutError(f"{self.peer} did not answer {awaited} in time")
+
+
+def _look_at(host: HostWatch, pause: TimeoutError) -> None:
+    """Look at a host after a pause; raises TimeoutError where it, or the system, has given up."""
+    if pause.errno is not None:
+        raise pause
+    host.look()

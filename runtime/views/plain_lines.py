@@ -49,10 +49,13 @@ class News(Protocol):
 
 
 def told_at_once(tree: ProgressTree, fact: Fact) -> str:
-    """Return the line about a loss that the run survives, or nothing if a fact is no such loss.
+    """Take a fact, and return the line if it is a loss that the run survives, or nothing.
 
-    Among these is a cluster that never came. Of one that comes late it is told that it joins.
+    Among these is a cluster that never came. Of one that comes late it is told that it joins. That
+    a lost rank cannot be started again, each time that somebody wants that, is no further loss.
     """
+    was = tree.state_of_rank(fact.name)
+    tree.take(fact)
     cluster = tree.cluster_of(fact.name)
     if cluster is None or not tree.goes_on or not isinstance(fact.record, StateChanged):
         return ""
@@ -61,7 +64,7 @@ def told_at_once(tree: ProgressTree, fact: Fact) -> str:
         ranks = tree.names.numbers(cluster.identifier, 0, len(cluster.ranks))
         return f"{cluster.name}: joins, {ranks}"
     # a cluster has failed as soon as one of its ranks has, which is told of that rank
-    is_shown = state == LOST or (state in BAD and fact.name != cluster.identifier)
+    is_shown = state == LOST or (state in BAD and state != was and fact.name != cluster.identifier)
     is_shown |= state == ENDED and bool(detail) and fact.name == cluster.identifier
     return _with(f"{tree.names.name(fact.name)}: {state}", detail) if is_shown else ""
 
@@ -81,7 +84,6 @@ class MinuteLines:
 
     def line_of(self, fact: Fact) -> str:
         """Take a fact, and return the line about it if it cannot wait."""
-        self._tree.take(fact)
         return told_at_once(self._tree, fact)
 
     def due(self) -> str:
@@ -108,7 +110,7 @@ class PlainLines:
 
     def line_of(self, fact: Fact) -> str:
         """Take a fact, and return the line about it, which may be empty."""
-        self._tree.take(fact)
+        was = self._tree.state_of_rank(fact.name)
         if line := told_at_once(self._tree, fact):
             return line
         if not isinstance(fact.record, StateChanged):
@@ -121,7 +123,7 @@ class PlainLines:
             return self._other(name, state, detail)
         if name != cluster.identifier:
             rank = self._tree.names.name(name)
-            return _with(f"{rank}: {state}", detail) if state in BAD else ""
+            return _with(f"{rank}: {state}", detail) if state in BAD and state != was else ""
         if state in BAD:
             return f"{cluster.name}: {cluster.words}"
         is_old = state == ENDED and not detail

@@ -212,10 +212,10 @@ class ProgressTree:
         is_rank = cluster and number.isdecimal() and int(number) < len(cluster.ranks)
         return cluster if is_rank else None
 
-    def is_stuck(self, name: str) -> bool:
-        """Tell whether a rank can never go on, as far as is known."""
+    def state_of_rank(self, name: str) -> str:
+        """Return the state of a rank, an empty string if that is the name of none."""
         rank = self._rank(name)
-        return rank is not None and self._clusters[rank[0]].ranks[rank[1]] == STUCK
+        return "" if rank is None else self._clusters[rank[0]].ranks[rank[1]]
 
     def site_of(self, name: str) -> str | None:
         """Return how a site is shown, or the grid; None if nothing of that name is one."""

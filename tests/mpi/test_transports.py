@@ -27,6 +27,8 @@ if world.rank == 0:
 OWN = "own_sockets.Abstract"
 TWO = "<cluster {}><mpi ranks='2'/></cluster><cluster {}><mpi ranks='2'/></cluster>"
 FORWARDED = TWO.format("reachability='front-end'", "reachability='outwards'")
+NO_USE = "own_sockets.Bytes own_sockets.Mute"
+"""Over the one a front-end cannot listen, over the other one nobody gets there."""
 THROUGH = "through s/cluster0"
 
 
@@ -38,6 +40,7 @@ THROUGH = "through s/cluster0"
         ("tcp unix", FORWARDED, ["127.0.0.1", "unix"], THROUGH),
         (f"{OWN} unix", TWO, [OWN, "unix"], f"direct over {OWN}"),
         (OWN, FORWARDED, [OWN], THROUGH),
+        (f"{NO_USE} tcp", FORWARDED, ["127.0.0.1", "own_sockets.Mute"], THROUGH),
         ("ssh", TWO, ["unix"], "through s/cluster0, s/cluster1"),
     ],
 )
@@ -51,8 +54,11 @@ def test_messages_between_clusters_go_over_the_first_transport(
         f'<site name="s">{clusters.format("", "")}</site></grid></deployment>',
         "utf-8",
     )
-    done = gcm_deploy("--quiet", "--format", "json", tmp_path / "grid.xml")
+    log = tmp_path / "run.log"
+    done = gcm_deploy("--quiet", "--format", "json", "--log", log, tmp_path / "grid.xml")
     assert done.returncode == 0, done.stdout + done.stderr
+    is_told = "the front-end of s/cluster0 does not forward: " in log.read_text("utf-8")
+    assert is_told == transport.startswith(NO_USE)
     printed, summary = done.stdout.splitlines()
     assert printed == f"[0, 0, 0, 0] {kinds}"
     (ways,) = json.loads(summary)["connections"]["ways"]

@@ -41,8 +41,8 @@ def channel(reactor: Reactor, known: Credentials, patience: float) -> tuple[str,
 
 
 def forwarder(reactor: Reactor, known: Credentials, patience: float) -> tuple[str, Close]:
-    made = Forwarder(reactor, "127.0.0.1:0", known, lambda _: (), timeout=patience)
-    return made.address, made.close
+    made = Forwarder(reactor, ["127.0.0.1:0"], known, lambda _: (), timeout=patience)
+    return made.addresses[0], made.close
 
 
 def pyro(reactor: Reactor, known: Credentials, patience: float) -> tuple[str, Close]:

@@ -128,7 +128,6 @@ class LiveScreen:
                 case Logged(text):
                     above.append(self._above.word(text))
                 case _:
-                    self._tree.take(fact)
                     if line := told_at_once(self._tree, fact):
                         above.append(self._above.word(f"{COMMAND}: {line}"))
         if self._output is not None and elsewhere:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Iterable, Mapping
@@ -18,6 +19,8 @@ from runtime.transport.reactor import Reactor
 from runtime.transport.transports import SSH, UNIX, advertised, of_use
 from runtime.tunnels.frames import FROM_OTHERS, socket_to
 from runtime.wire.dialling.forward_requests import coupled_stop
+
+_log = logging.getLogger(__name__)
 
 
 class Forwarding:
@@ -53,6 +56,8 @@ class Forwarding:
             reactor, configuration.forwards, configuration.credentials, self._find,
             self.links.admit, more=(others,) if configuration.tunnels and others else (),
         )  # fmt: skip
+        for fault in self._forwarder.faults:
+            _log.warning("the front-end of %s does not forward: %s", configuration.path, fault)
         self.found: AdvertisedAddresses = self._machine, self._addresses(configuration)
         """How others find it."""
 
@@ -95,4 +100,5 @@ class Forwarding:
     def _addresses(self, configuration: Configuration) -> tuple[str, ...]:
         if configuration.passage:
             return (Passage.parse(configuration.passage).address(FORWARDER),)
-        return advertised(self._forwarder.address, configuration.known_as)
+        names = (configuration.known_as,)
+        return tuple(way for one in self._forwarder.addresses for way in advertised(one, *names))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import socket
 from collections.abc import Iterable
 from contextlib import suppress
@@ -25,9 +23,9 @@ from runtime.transport.lean import HANDSHAKE_SECONDS, HOST_SILENCE
 from runtime.transport.listening import Listener
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
-from runtime.transport.round_trip import has_answered
+from runtime.transport.round_trip import HostWatch
 from runtime.transport.streams import SocketStream
-from runtime.transport.transports import end_when_silent, stays_on_host
+from runtime.transport.transports import end_when_silent
 
 _log = logger(__name__)
 
@@ -36,10 +34,6 @@ MOST_HELD = 1.0
 
 Among that may be the word to kill it.
 """
-
-
-_LOOKS = 8
-"""How often hosts of ranks are looked at in the time after which a silent one is given up."""
 
 ENDS = ("unable", "ended", "aborted")
 """The operations of `Health` after which a rank says no more."""
@@ -97,7 +91,7 @@ class Gate:
         self.dispatch = dispatch
         self._admitted: dict[str, _AdmittedRank] = {}
         self.released = False
-        self._is_closed = self._is_looking = False
+        self._is_closed = False
         self._listener = Listener(
             reactor, address_in(run_directory, "front-end", port), credentials, self._admit,
             patience=patience,
@@ -195,17 +189,7 @@ class Gate:
         self.watcher.rank_here(name, admitted.channel)
         admitted.channel.when_closed(self._left)
         admitted.channel.open(received)
-        if not (self._is_looking or stays_on_host(connected)):
-            self._is_looking = True
-            self._look_at_hosts()
-
-    def _look_at_hosts(self) -> None:
-        """End the connections of ranks whose hosts do not answer, now and later."""
-        for admitted in list(self._admitted.values()):
-            admitted.end_if_silent()
-        self._is_looking = not self.is_empty
-        if self._is_looking:
-            self.reactor.later(HOST_SILENCE / _LOOKS, self._look_at_hosts)
+        admitted.watch_host()
 
     def _left(self, _: ChannelClosed) -> None:
         if self.is_empty:
@@ -217,13 +201,13 @@ class _AdmittedRank:
 
     def __init__(self, gate: Gate, connected: socket.socket, name: str, member: str) -> None:
         self.name = name
+        self._reactor = gate.reactor
         self._member = member
         self.routes = stub(Routes, self.send)
         self._watcher, self._relay = gate.watcher, gate.relay
         self.dispatch: DispatchTable | None = gate.dispatch
         self._has_reported_its_end = False
-        self._socket = connected
-        self._was_silent = False
+        self._host = HostWatch(connected, HOST_SILENCE)
         # What other codes send to a rank has windows of its own, so it cannot be too much for long.
         self.channel = Channel(
             gate.reactor,
@@ -241,15 +225,16 @@ class _AdmittedRank:
         with suppress(ChannelClosed):  # it has ended by itself meanwhile
             self.channel.note(Invocation(self.name, interface, operation, args))
 
-    def end_if_silent(self) -> None:
-        """End the connection if its host has not answered at this look and the one before."""
-        if self.channel.is_closed or stays_on_host(self._socket):
+    def watch_host(self) -> None:
+        """End the connection once its host does not answer, now or later."""
+        if self.channel.is_closed or self._host.pause is None:
             return
-        is_silent = not has_answered(self._socket, HOST_SILENCE * (1 - 2 / _LOOKS))
-        if is_silent and self._was_silent:
-            silence = TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+        try:
+            self._host.look()
+        except TimeoutError as silence:
             self.channel.handle_end("its host does not answer", silence)
-        self._was_silent = is_silent
+        else:
+            self._reactor.later(self._host.pause, self.watch_host)
 
     def retire(self) -> None:
         """Hear nothing more of it, not even that it has gone."""

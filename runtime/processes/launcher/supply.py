@@ -256,9 +256,9 @@ def _machine_of(plan: DeploymentPlan, cluster: DeployedCluster) -> Grid:
     return Grid(tuple(sites))
 
 
-def _port(cluster: DeployedCluster, job: Job | None, forwards: str) -> int | None:
+def _port(cluster: DeployedCluster, job: Job | None, forwards: Sequence[str]) -> int | None:
     """Return where ranks report, None for this host only; a fixed port is that for others first."""
-    if cluster.front_end.port and not forwards.endswith(f":{cluster.front_end.port}"):
+    if cluster.front_end.port and f"0.0.0.0:{cluster.front_end.port}" not in forwards:
         return cluster.front_end.port
     return 0 if job is not None and job.is_elsewhere else None
 
@@ -298,29 +298,36 @@ def _transports(
         is_near = is_on_this_machine(plan)
     else:
         is_near, passage = all(is_at_front_end(cluster, node) for node in cluster.nodes), ""
-    named = [one for one in plan.deployment.transports if one != SSH]
-    if is_near and named[:2] == [UNIX, TCP]:  # nobody would come to the port
-        named.remove(TCP)
     tcp = ON_MACHINE if is_near else passage or EVERYWHERE
-    return tuple(tcp if one == TCP else one for one in named)
+    return _listening(plan.deployment.transports, tcp)
+
+
+def _listening(named: Sequence[str], tcp: str) -> tuple[str, ...]:
+    """Return at which of the named transports to listen, the best one first, and where with TCP."""
+    used = [one for one in named if one != SSH]
+    if tcp == ON_MACHINE and used[:2] == [UNIX, TCP]:  # nobody would come to the port
+        used.remove(TCP)
+    return tuple(tcp if one == TCP else one for one in used)
 
 
 def _forwards(
     plan: DeploymentPlan, cluster: DeployedCluster, run_directory: str, passage: str
-) -> str:
-    """Return where the front-end listens for those to be forwarded, or nothing if it need not."""
+) -> tuple[str, ...]:
+    """Return where the front-end listens for those to be forwarded; nowhere if it need not."""
     if not _has_others(plan, cluster):
-        return ""
+        return ()
     if passage:
-        return Passage.parse(passage).bind_address(FORWARDER)
+        return (Passage.parse(passage).bind_address(FORWARDER),)
     is_near, clusters = is_on_this_machine(plan), plan.deployment.clusters()
     if is_near and all(one.reachability is Reachability.DIRECT for one in clusters):
-        return ""
-    useless = (SSH,) if is_near else (SSH, UNIX)
-    first = next(one for one in plan.deployment.transports if one not in useless)
-    if first == TCP:
-        first = ON_MACHINE if is_near else f"0.0.0.0:{cluster.front_end.port}"
-    return bind_address(run_directory, FORWARDER, first)
+        return ()
+    named = plan.deployment.transports
+    if is_near:
+        used = _listening(named, ON_MACHINE)
+    else:  # those of other hosts come, to whom a socket of this one is of no use
+        tcp = f"0.0.0.0:{cluster.front_end.port}"
+        used = _listening([one for one in named if one != UNIX], tcp)
+    return tuple(bind_address(run_directory, FORWARDER, one) for one in used)
 
 
 def _tunnels(plan: DeploymentPlan, cluster: DeployedCluster) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ import pytest
 from gcm.invocation import Invocation
 from runtime.machine.calls import DispatchTable, stub
 from runtime.machine.contracts import Facts, Health, Membership, Routes
+from runtime.membership import rank_link
 from runtime.membership.rank_link import RankLink
 from runtime.membership.run_directory import Bootstrap, write_key
 from runtime.processes.front_end import gate
@@ -157,6 +158,35 @@ def test_a_rank_that_reads_nothing_for_long_has_a_host_that_answers(
         link.wait_for_go()
         assert link.wrapper.table == text
         link._channel.close()
+
+
+def test_a_front_end_that_reads_nothing_for_long_has_a_host_that_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rank_link, "HOST_SILENCE", 2.0)
+    text = bytes(16 << 20)  # more than the system keeps on its way
+    with ExitStack() as stack:
+        reactor = stack.enter_context(Reactor())
+        front_end = FrontEnd(reactor, str(tmp_path), port=0)
+        stack.callback(front_end.gate.close)
+        link = RankLink(str(tmp_path), "0:0:1")
+        stack.callback(link._channel.close)
+        may_go_on, has_ended = threading.Event(), threading.Event()
+        reactor.soon(lambda: may_go_on.wait(PATIENCE))  # as if it were stopped
+        report = [{"text": text}]
+        sending = threading.Thread(target=link.wrapper.membership.ready, args=(link.name, report))
+        listening = threading.Thread(target=link.listen, args=(has_ended.set,))
+        for thread in (sending, listening):
+            thread.start()
+            stack.callback(thread.join, PATIENCE)
+        assert not has_ended.wait(4.0)
+        assert sending.is_alive()
+        may_go_on.set()
+        assert front_end.heard.get(timeout=PATIENCE) == (link.name, report)
+        channel = front_end.gate.find(link.name)
+        assert channel is not None
+        channel.close()
+        assert has_ended.wait(PATIENCE)
 
 
 def test_a_rank_cannot_run_code_in_its_front_end(

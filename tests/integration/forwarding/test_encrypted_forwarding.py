@@ -34,7 +34,7 @@ class Way:
         self.end = socket.create_server(("127.0.0.1", 0))
         self.end.settimeout(LONG)
         self.forwarders = [
-            Forwarder(reactor, "127.0.0.1:0", self.member(name), self.find)
+            Forwarder(reactor, ["127.0.0.1:0"], self.member(name), self.find)
             for name in ("0:0", "1:0")
         ]
 
@@ -45,7 +45,7 @@ class Way:
     def find(self, stop: str) -> tuple[str, ...]:
         if stop == "1:0:0":
             return (f"127.0.0.1:{self.end.getsockname()[1]}",)
-        return (self.forwarders[1].address,)
+        return self.forwarders[1].addresses
 
     def take(self) -> socket.socket:
         came, _ = self.end.accept()
@@ -55,7 +55,7 @@ class Way:
         return came
 
     def ask(self) -> socket.socket:
-        made, _, received = dial(self.forwarders[0].address, self.member("0:0:0"))
+        made, _, received = dial(self.forwarders[0].addresses[0], self.member("0:0:0"))
         assert isinstance(made, TlsSocket)
         made.settimeout(LONG)
         made.sendall(ForwardRequest(("1:0", "1:0:0")).written())

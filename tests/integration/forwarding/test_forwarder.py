@@ -38,9 +38,9 @@ class Machine:
 
     def forwarder(self, name: str, timeout: float = REQUEST_TIMEOUT) -> Forwarder:
         credentials = Credentials(SECRET, name)
-        made = Forwarder(self.reactor, "127.0.0.1:0", credentials, self.find, timeout=timeout)
+        made = Forwarder(self.reactor, ["127.0.0.1:0"], credentials, self.find, timeout=timeout)
         self._stack.callback(made.close)
-        self.addresses[name] = (made.address,)
+        self.addresses[name] = made.addresses
         self.forwarders[name] = made
         return made
 
@@ -234,7 +234,7 @@ def test_who_waits_in_vain_is_told(machine: Machine) -> None:
 
 def test_closing_sends_away_who_waits(machine: Machine) -> None:
     at = machine.forwarder("2:0")
-    bare, _, _ = dial(at.address, Credentials(SECRET, "0:0:0"))
+    bare, _, _ = dial(at.addresses[0], Credentials(SECRET, "0:0:0"))
     with socket.socket(fileno=bare.detach()) as made:
         made.settimeout(LONG)
         made.sendall(ForwardRequest((meeting("late"),)).written())
@@ -249,8 +249,8 @@ def test_closing_sends_away_who_waits(machine: Machine) -> None:
 def test_a_stranger_gets_no_way(machine: Machine) -> None:
     at = machine.forwarder("0:0")
     with pytest.raises(AuthenticationFailed):
-        dial(at.address, Credentials(os.urandom(32), "0:0:0"))
-    host, _, port = at.address.rpartition(":")
+        dial(at.addresses[0], Credentials(os.urandom(32), "0:0:0"))
+    host, _, port = at.addresses[0].rpartition(":")
     with socket.create_connection((host, int(port)), LONG) as stranger:
         stranger.sendall(ForwardRequest(("1:0:0",)).written())
         assert stranger.recv(100) == b""
@@ -258,7 +258,7 @@ def test_a_stranger_gets_no_way(machine: Machine) -> None:
 
 def test_a_member_that_asks_for_nonsense_is_sent_away(machine: Machine) -> None:
     at = machine.forwarder("0:0")
-    bare, _, _ = dial(at.address, Credentials(SECRET, "0:0:0"))
+    bare, _, _ = dial(at.addresses[0], Credentials(SECRET, "0:0:0"))
     with socket.socket(fileno=bare.detach()) as made:
         made.settimeout(LONG)
         made.sendall(b"nonsense")

@@ -95,7 +95,7 @@ class Machine:
         self.comes = False
         self.ranks: list[Rank] = []
         self.forwarder = Forwarder(
-            stack.enter_context(Reactor()), "127.0.0.3:0", Credentials(SECRET, "1:0"), self._find
+            stack.enter_context(Reactor()), ["127.0.0.3:0"], Credentials(SECRET, "1:0"), self._find
         )
         stack.callback(self.forwarder.close)
 
@@ -130,7 +130,7 @@ class Machine:
             directory,
             credentials,
             GRID,
-            front_ends={(1, 0): Party("1:0", "host", "", (self.forwarder.address,))},
+            front_ends={(1, 0): Party("1:0", "host", "", self.forwarder.addresses)},
             peers=self._peers,
             share=rank.told.extend,
             head_start=HEAD_START,

@@ -42,6 +42,7 @@ def test_a_rank_imports_nothing_but_what_it_needs() -> None:
         "runtime.transport.passage",
         "runtime.transport.plain_data",
         "runtime.transport.pyro_messages",
+        "runtime.transport.round_trip",
         "runtime.transport.transports",
     }
 

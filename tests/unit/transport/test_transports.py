@@ -49,6 +49,10 @@ class Bytes(Abstract):
         listener, where = super().listen(where)
         return listener, where.encode()
 
+class Mute(Abstract):
+    def connecting(self, address):
+        raise ConnectionRefusedError(address)
+
 class Broken(Abstract):
     def __init__(self):
         raise RuntimeError("no licence")
@@ -100,11 +104,17 @@ def test_a_transport_of_the_user_is_encrypted_wherever_a_run_has_certificates(
 
 
 def test_ranks_listen_in_the_order_of_the_descriptor(folder: Path) -> None:
-    use_transports(["unix", NAME, "127.0.0.1:0"], str(folder))
-    listeners, (_, addresses) = open_listeners(str(folder), "rank0", [NAME, "127.0.0.1:0", "unix"])
+    named = [NAME, "own_sockets.Mute", "127.0.0.1:0", "unix"]
+    use_transports(named, str(folder))
+    listeners, (_, addresses) = open_listeners(str(folder), "rank0", named)
     for listener in listeners:
         listener.close()
-    assert [one.partition(":")[0] for one in addresses] == [NAME, "127.0.0.1", "unix"]
+    assert [one.partition(":")[0] for one in addresses] == [
+        NAME,
+        "own_sockets.Mute",
+        "127.0.0.1",
+        "unix",
+    ]
     assert transports.of_use(addresses, is_near=False) == ()
 
 
