@@ -35,7 +35,6 @@ from runtime.lifecycle.outcome import Outcome
 from runtime.lifecycle.run_life import RunPhase
 from runtime.processes.launcher.machine import Machine
 from runtime.processes.launcher.samples import UNSAMPLED, Sampling
-from runtime.views.account import RunAccount
 from runtime.views.facts import Fact, OutputWritten, WaitExplained
 from runtime.views.notebook import NotebookProgress
 from runtime.views.page import excerpt_of, page_of
@@ -92,7 +91,6 @@ class _Ear:
         self.lock = threading.Lock()
         self.progress = NotebookProgress.here()
         self.view = RunView()
-        self.account = RunAccount()
         self._output: deque[tuple[str, str, bytes]] = deque()
         self._size = 0
         self._lost = 0
@@ -100,7 +98,6 @@ class _Ear:
     def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
         """Take a fact, on the thread of the machine."""
         with self.lock:
-            self.account.take(fact)
             self.view.take(fact)
             if isinstance(fact.record, OutputWritten):
                 self._keep(fact.name, fact.record)
@@ -165,7 +162,7 @@ class _Shown:
 
     def _headline(self) -> str:
         with self._ear.lock:
-            summary = self._ear.account.summary()
+            summary = self._ear.view.account.summary()
             document = self._ear.view.document()
         if summary.code is not None:
             return headline(summary)

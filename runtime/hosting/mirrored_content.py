@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from gcm.adl.plan import ComponentPlan, MembraneKind
@@ -85,7 +85,8 @@ class MirroredContent:
                 if not server._runs and server._rises:
                     server.on_start()
                     begun.append(server)
-            self._lead_all()
+            for client in self._bindables:
+                self._lead(client)
             self.control("lifecycle", "start")
         except BaseException:
             self._runs = False
@@ -146,12 +147,16 @@ class MirroredContent:
 
     def lead_again(self, path: str) -> None:
         """Lead what calls the component at `path` to where that is now."""
-        assert self.mirror is not None
-        for client in self.mirror.bindables:
+        for client in self._bindables:
             led = self._led.get(client.name, ())
             if any(end.path.removesuffix(f".{end.type.name}") == path for end in led):
                 del self._led[client.name]
                 self._lead(client)
+
+    @property
+    def _bindables(self) -> Iterable[ClientInterface]:
+        assert self.mirror is not None
+        return self.mirror.bindables
 
     @property
     def _is_started(self) -> bool:
@@ -168,11 +173,6 @@ class MirroredContent:
         assert self.mirror is not None
         found = (getattr(one, "mirrored", None) for one in who(self.mirror))
         return [one for one in found if isinstance(one, MirroredContent)]
-
-    def _lead_all(self) -> None:
-        assert self.mirror is not None
-        for client in self.mirror.bindables:
-            self._lead(client)
 
     def _lead(self, client: ClientInterface) -> None:
         """Let a client interface of the component lead to where that of the mirror does."""

@@ -16,7 +16,6 @@ from gcm.records import dataclass
 from runtime.lifecycle.exchanged import cluster_of, route_words
 from runtime.machine.deaths import BY_REQUEST, RankDeath
 from runtime.rank_name import RankName
-from runtime.topology import RankNames
 from runtime.views.account import RunAccount
 from runtime.views.call_times import CallTimes
 from runtime.views.facts import (
@@ -120,10 +119,11 @@ class RunView:
     """Makes the document of a run; `take` is the only way in."""
 
     def __init__(self) -> None:
-        self._account, self._tree, self._calls = RunAccount(), ProgressTree(), CallTimes()
+        self.account = RunAccount()
+        """What is summed up of the run."""
+        self._tree, self._calls = ProgressTree(), CallTimes()
         self._time = 0.0
         self._clusters: dict[str, PlannedCluster] = {}
-        self._names = RankNames()
         self._described: RunDescribed | None = None
         self._ranks: dict[str, _RankHistory] = {}
         self._sent: dict[Way, SentMessages] = {}
@@ -137,7 +137,7 @@ class RunView:
     def take(self, fact: Fact) -> None:
         """Take the next fact."""
         if not isinstance(fact.record, OutputWritten):
-            self._account.take(fact)
+            self.account.take(fact)
             self._tree.take(fact)
             self._calls.take(fact)
         name, self._time = fact.name, max(self._time, fact.time)
@@ -147,7 +147,8 @@ class RunView:
             case RunDescribed() as described:
                 self._described = described
             case RunPlanned() as planned:
-                self._plan(planned)
+                self._clusters = planned.clusters()
+                self._ranks = {one: _RankHistory(host) for one, host in planned.hosts().items()}
             case StateChanged(state, detail):
                 self._change(fact.time, name, state, detail)
             case RunSeen():
@@ -175,10 +176,6 @@ class RunView:
             case RankSeen() as seen:
                 rank.see(fact.time, seen)
 
-    def _plan(self, planned: RunPlanned) -> None:
-        self._clusters, self._names = planned.clusters(), planned.names()
-        self._ranks = {rank: _RankHistory(host) for rank, host in planned.hosts().items()}
-
     def _change(self, time: float, name: str, state: str, detail: str) -> None:
         if name in self._ranks:
             self._ranks[name].change(time, state, detail)
@@ -197,7 +194,7 @@ class RunView:
     def _called(self, name: str) -> str:
         """Return how people call a part of the machine."""
         cluster = self._clusters.get(name)
-        return self._names.name(name) if cluster is None else cluster.known.path
+        return self._tree.names.name(name) if cluster is None else cluster.known.path
 
     def _count(self, name: str, sent: MessagesCounted) -> None:
         if name in self._ranks:
@@ -220,13 +217,15 @@ class RunView:
 
         It is that of `now`, in seconds since the beginning, while the run goes on.
         """
-        summary, is_over = self._account.summary(), self._account.has_ended
+        summary, is_over = self.account.summary(), self.account.has_ended
         described = self._described
         time = summary.seconds if is_over else max(now or 0.0, self._time)
+        codes = {one.rank: one.code for one in self.account.ranks()} if is_over else {}
+        machine = f"{self._tree.ranks_in_words()} in {counted(len(self._clusters), 'cluster')}"
         return {
             "kind": "run",
             "title": self._tree.name,
-            "headline": headline(summary) if is_over else self._machine_in_words(),
+            "headline": headline(summary) if is_over else machine,
             "phase": self._tree.phase(),
             "time": round(time, 1),
             "startup": summary.startup,
@@ -241,15 +240,15 @@ class RunView:
             ],
             "others": [{"name": one.name, "state": one.state, "words": one.words}
                        for one in self._tree.others.values()],
-            "ranks": [self._rank(name, one) for name, one in self._ranks.items()],
+            "ranks": [self._rank(name, one, codes.get(name)) for name, one in self._ranks.items()],
             "findings": [asdict(one) | {"is_final": one.kind in NEVER} for one in self._findings
                          if one.kind in NEVER or not is_over],
             "waits_for": self._waits_for(),
             "faults": [asdict(one) for one in summary.faults],
             "traffic": self._traffic(),
             "calls": {
-                "rows": [asdict(one) for one in self._calls.rows(self._names)],
-                "imbalance": self._calls.imbalance(self._account.seconds, self._names),
+                "rows": [asdict(one) for one in self._calls.rows(self._tree.names)],
+                "imbalance": self._calls.imbalance(self.account.seconds, self._tree.names),
                 "untold": len(self._ranks.keys() - self._calls.ranks),
             },
             "pairs": [
@@ -275,9 +274,6 @@ class RunView:
             found.append(line)
         return found[::-1]
 
-    def _machine_in_words(self) -> str:
-        return f"{self._tree.ranks_in_words()} in {counted(len(self._clusters), 'cluster')}"
-
     def _cluster(self, name: str) -> Plain:
         planned, part = self._clusters[name], self._tree.cluster_of(name)
         assert part is not None
@@ -298,14 +294,13 @@ class RunView:
         is_told = any(one in part.words for one in BAD)
         return part.words if is_told or not lost else f"{part.words}, {lost}"
 
-    def _rank(self, name: str, rank: _RankHistory) -> Plain:
-        ending = {one.rank: one for one in self._account.ranks()} if self._account.has_ended else {}
+    def _rank(self, name: str, rank: _RankHistory, code: int | None) -> Plain:
         wait = rank.wait
         return {
             "id": name,
-            "number": self._names.number(name),
-            "replica": self._names.replica(name),
-            "name": self._names.name(name),
+            "number": self._tree.names.number(name),
+            "replica": self._tree.names.replica(name),
+            "name": self._tree.names.name(name),
             "cluster": RankName.parse(name).cluster,
             "host": rank.host,
             "pid": rank.pid,
@@ -313,7 +308,7 @@ class RunView:
             "starts": rank.starts,
             "state": STUCK if self._tree.state_of_rank(name) == STUCK else rank.states[-1][1],
             "detail": rank.detail,
-            "code": ending[name].code if name in ending else None,
+            "code": code,
             "memory": rank.memory,
             "cpu": rank.cpu,
             "wait": None if wait is None else self._wait(wait),
@@ -352,7 +347,7 @@ class RunView:
         An end that was connected does not know the route; it is that of the other end.
         """
         sums: dict[Way, SentMessages] = {}
-        if self._account.has_ended or not self._tree.samples:
+        if self.account.has_ended or not self._tree.samples:
             for (rank, to, between), one in self._sent.items():
                 way = RankName.parse(rank).cluster, cluster_of(to), between
                 whole = sums.setdefault(way, SentMessages())

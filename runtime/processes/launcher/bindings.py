@@ -20,6 +20,8 @@ from runtime.processes.launcher.tree import RemoteContent
 
 Send = Callable[[Invocation], Future[Any]]
 
+_LOOKUP = BINDING_CONTROLLER, "lookup"
+
 ANSWER_TIMEOUT = 10.0
 """How long a process may take to answer: one that is stopped never does."""
 
@@ -63,7 +65,7 @@ def answered_bindings(
         if leaf.name == CLUSTERING:  # it stands for the composite that it is in, too
             named[_above(content.path)] = _above(leaf.path)
     asked = [
-        (leaf, client, send(_lookup(content.path, client.name)))
+        (leaf, client, send(Invocation(content.path, *_LOOKUP, (client.name,))))
         for leaf, content in _elsewhere(root)
         for client in leaf.clients
     ]
@@ -105,10 +107,6 @@ def _elsewhere(root: Composite) -> Iterator[tuple[Component, RemoteContent]]:
 
 def _above(path: str) -> str:
     return path.rpartition("/")[0]
-
-
-def _lookup(path: str, client: str) -> Invocation:
-    return Invocation(path, BINDING_CONTROLLER, "lookup", (client,))
 
 
 def _behind(client: ClientInterface) -> Iterator[Interface]:

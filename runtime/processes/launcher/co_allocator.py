@@ -91,14 +91,10 @@ class CoAllocator:
         self.deployment = deployment
         """What is deployed, led by clusters that have their nodes."""
         self._clusters = {one.identifier: one for one in deployment.queued()}
-        idle = {
-            name: one.batch.longest_idle
-            for name, one in self._clusters.items()
-            if one.batch is not None
-        }
-        requests = [one.batch for one in self._clusters.values() if one.batch is not None]
+        self._asked = {name: one.batch for name, one in self._clusters.items() if one.batch}
+        idle = {name: one.longest_idle for name, one in self._asked.items()}
         start = None if waits_for_all else deployment.start
-        is_common = start is None and can_reserve(requests)
+        is_common = start is None and can_reserve([*self._asked.values()])
         way = AskingWay.RESERVE if is_common else AskingWay.CHOSEN
         self._planner = CoAllocation(idle, random.random, way, start and start[0])
         self._changed = threading.Condition()
@@ -186,8 +182,8 @@ class CoAllocator:
 
     def _submit(self, request: QueueRequest, after: float | None) -> None:
         waiting = self._waiting[request.cluster]
-        assert waiting.cluster.batch is not None
-        allocation = JobAllocation(waiting.queue, waiting.cluster.batch, place=waiting.cluster.path)
+        asked, place = self._asked[request.cluster], waiting.cluster.path
+        allocation = JobAllocation(waiting.queue, asked, place=place)
         grant = self._grants[request] = Grant(allocation)
         self._tasks.do(
             f"asking for nodes of {waiting.cluster.path}",
@@ -261,13 +257,13 @@ class CoAllocator:
         grant.allocation.end()
 
     def _held(self, request: QueueRequest, grant: Grant) -> HeldNodes:
-        cluster, now = self._clusters[request.cluster], time.monotonic()
-        assert cluster.batch is not None
+        asked, path = self._asked[request.cluster], self._clusters[request.cluster].path
+        now = time.monotonic()
         assert grant.job is not None
-        cores = grant.job.cores or cluster.batch.nodes * cluster.batch.tasks_per_node
+        cores = grant.job.cores or asked.nodes * asked.tasks_per_node
         idle = (grant.used_since or now) - grant.since
         return HeldNodes(
-            cluster.path, grant.job.number, len(grant.allocation.hosts), cores,
+            path, grant.job.number, len(grant.allocation.hosts), cores,
             round(now - grant.since, 3), round(idle, 3),
         )  # fmt: skip
 
@@ -280,12 +276,12 @@ class CoAllocator:
     def _report_held(self, request: QueueRequest, job: BatchJob) -> None:
         missing = self._planner.missing()
         if missing and request.cluster not in missing and not self._planner.has_begun:
-            waiting = self._waiting[request.cluster]
-            assert waiting.cluster.batch is not None
-            idle = waiting.cluster.batch.longest_idle
+            idle = self._asked[request.cluster].longest_idle
             others = ", ".join(self._clusters[one].path for one in missing)
             most = f", for {idle:g} s at most" if idle < math.inf else ""
-            waiting.tell(f"job {job.number} has its nodes and waits for {others}{most}")
+            self._waiting[request.cluster].tell(
+                f"job {job.number} has its nodes and waits for {others}{most}"
+            )
 
     def _report_given_back(self, request: QueueRequest) -> None:
         grant = self._grants[request]

@@ -324,7 +324,8 @@ class Machine:
 
     def _execute(self, facts: FactStream) -> None:
         facts.tell(MACHINE, RunPlanned.of(self.plan))
-        with self._local_launcher() as local, Reactor("engine") as reactor:
+        launcher = LocalLauncher() if self._warm is None else self._warm.launcher
+        with launcher as local, Reactor("engine") as reactor:
             post = self._queue.put
             with Executor(
                 self.plan, local, reactor, facts, post,
@@ -360,9 +361,6 @@ class Machine:
             self._publish_ends(facts)
         with suppress(ListenerRaised):
             facts.tell(MACHINE, RunEnded(NEVER_STARTED, (*self._state.run.errors, str(fault))))
-
-    def _local_launcher(self) -> LocalLauncher:
-        return LocalLauncher() if self._warm is None else self._warm.launcher
 
     def _loop(self, executor: Executor) -> int:
         code = self._happen(Begin(), executor)
