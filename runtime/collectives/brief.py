@@ -47,9 +47,12 @@ _LARGE = -1
 
 
 class MemberTree:
-    """The place of one member among those of a communicator."""
+    """The place of one member among those of a communicator.
 
-    def __init__(self, layout: Layout) -> None:
+    `where` has the sites of its clusters, if the layout takes each cluster for one.
+    """
+
+    def __init__(self, layout: Layout, where: Layout | None = None) -> None:
         part = layout.mine
         self.layout = layout
         self.others = [rank for rank in part.members if rank != layout.me]
@@ -66,6 +69,7 @@ class MemberTree:
         walked = [rank for site in layout.sites for one in site for rank in one.members]
         self.places = sorted(range(len(walked)), key=walked.__getitem__)
         """Where the data of each rank is among those that are folded."""
+        self._near = {one.members[0] for one in (where or layout).my_site}
         self._spread_from: dict[int, tuple[int, list[int]]] = {}
 
     @cached_property
@@ -73,7 +77,7 @@ class MemberTree:
         """Return the tree of `LEAST` data: of leaders alone, if these are few."""
         layout = self.layout
         is_level = len(layout.sites) == len(layout.parts) or len(layout.parts) > _FEW_CLUSTERS
-        return self if is_level else MemberTree(layout.level)
+        return self if is_level else MemberTree(layout.level, layout)
 
     def spread_from(self, root: int) -> tuple[int, list[int]]:
         """Return whom to receive the root's data from, -1 at the root, and whom to send it to."""
@@ -83,7 +87,8 @@ class MemberTree:
             leader = layout.mine.leader(root)
             if layout.me == leader:
                 place = relay(layout, root)
-                found = place.parent, [*place.children, *self.others]
+                far_first = sorted(place.children, key=self._near.__contains__)
+                found = place.parent, [*far_first, *self.others]
             else:
                 found = leader, []
             self._spread_from[root] = found

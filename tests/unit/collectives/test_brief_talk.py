@@ -107,6 +107,11 @@ def test_little_data_of_few_clusters_waits_for_one_crossing_alone(
         assert grid.now <= WAN
 
 
+def test_little_data_is_sent_to_far_clusters_first() -> None:
+    assert level(Layout(SQUARE, me=0)).spread_from(0) == (-1, [4, 6, 2, 1])
+    assert level(Layout(SQUARE, me=7)).spread_from(7) == (-1, [0, 2, 4, 6])
+
+
 @LAYOUTS
 def test_a_fold_crosses_each_link_between_two_sites_once_each_way(
     machine: Any, places: Any
