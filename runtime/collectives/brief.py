@@ -6,8 +6,8 @@ sends one message and waits for another. All else is computed before.
 Optimum: one message over each link between a cluster and its site's gate, each way, and one over
 each link between two sites, each way; the slowest member waits one WAN latency.
 
-Where clusters are few and the data of all is `LITTLE`, leaders of all clusters send to each other as
-if each were a site: the links between sites carry more messages, but no gate has to wake up first.
+Where clusters are few and the data of all is `LITTLE`, leaders of all clusters send to each other
+as if each were a site: links between sites carry more messages, but no gate has to wake up first.
 """
 
 from __future__ import annotations
