@@ -6,8 +6,8 @@ sends one message and waits for another. All else is computed before.
 Optimum: one message over each link between a cluster and its site's gate, each way, and one over
 each link between two sites, each way; the slowest member waits one WAN latency.
 
-Where clusters are few and the data of all is `LEAST`, leaders of all clusters send to each other as
-if each were a site: the links between sites carry more messages, but no gate has to wake up first.
+Where clusters are few and the data of all is `LITTLE`, leaders of all clusters send to each other
+as if each were a site: links between sites carry more messages, but no gate has to wake up first.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ TalkOf: TypeAlias = "Callable[[MemberTree, Say], Generator[Sequence[int], list[D
 """Starts such a generator."""
 
 
-LEAST = 4096
-"""The most bytes of all members that are sent between all leaders: soon gone on any line."""
+LITTLE = 4096
+"""So many bytes of all members together are sent between all leaders: soon gone on any line."""
 
 _FEW_CLUSTERS = 4
 """Leaders of more clusters would send for longer than a gate needs to wake up."""
@@ -74,7 +74,7 @@ class MemberTree:
 
     @cached_property
     def level(self) -> MemberTree:
-        """Return the tree of `LEAST` data: of leaders alone, if these are few."""
+        """Return the tree of `LITTLE` data: of leaders alone, if these are few."""
         layout = self.layout
         is_level = len(layout.sites) == len(layout.parts) or len(layout.parts) > _FEW_CLUSTERS
         return self if is_level else MemberTree(layout.level, layout)

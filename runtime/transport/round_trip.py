@@ -55,6 +55,8 @@ class HostWatch:
 
     def look(self) -> None:
         """Raise TimeoutError if it has not answered at this look and the one before."""
+        if self.pause is None:
+            return
         is_silent = not has_answered(self._socket, self._silence)
         if is_silent and self._was_silent:
             raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))

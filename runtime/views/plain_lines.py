@@ -54,17 +54,17 @@ def told_at_once(tree: ProgressTree, fact: Fact) -> str:
     Among these is a cluster that never came. Of one that comes late it is told that it joins. That
     a lost rank cannot be started again, each time that somebody wants that, is no further loss.
     """
-    was = tree.state_of_rank(fact.name)
+    is_known = tree.is_known(fact)
     tree.take(fact)
     cluster = tree.cluster_of(fact.name)
-    if cluster is None or not tree.goes_on or not isinstance(fact.record, StateChanged):
+    if cluster is None or is_known or not tree.goes_on or not isinstance(fact.record, StateChanged):
         return ""
     state, detail = fact.record.state, fact.record.detail
     if (state, detail) == (STARTING, "ranks") and tree.rank_states().keys() & _GOING:
         ranks = tree.names.numbers(cluster.identifier, 0, len(cluster.ranks))
         return f"{cluster.name}: joins, {ranks}"
     # a cluster has failed as soon as one of its ranks has, which is told of that rank
-    is_shown = state == LOST or (state in BAD and state != was and fact.name != cluster.identifier)
+    is_shown = state == LOST or (state in BAD and fact.name != cluster.identifier)
     is_shown |= state == ENDED and bool(detail) and fact.name == cluster.identifier
     return _with(f"{tree.names.name(fact.name)}: {state}", detail) if is_shown else ""
 
@@ -110,10 +110,10 @@ class PlainLines:
 
     def line_of(self, fact: Fact) -> str:
         """Take a fact, and return the line about it, which may be empty."""
-        was = self._tree.state_of_rank(fact.name)
+        is_known = self._tree.is_known(fact)
         if line := told_at_once(self._tree, fact):
             return line
-        if not isinstance(fact.record, StateChanged):
+        if is_known or not isinstance(fact.record, StateChanged):
             return ""
         name, state, detail = fact.name, fact.record.state, fact.record.detail
         if state == RUNNING:
@@ -123,7 +123,7 @@ class PlainLines:
             return self._other(name, state, detail)
         if name != cluster.identifier:
             rank = self._tree.names.name(name)
-            return _with(f"{rank}: {state}", detail) if state in BAD and state != was else ""
+            return _with(f"{rank}: {state}", detail) if state in BAD else ""
         if state in BAD:
             return f"{cluster.name}: {cluster.words}"
         is_old = state == ENDED and not detail

@@ -126,6 +126,7 @@ class ProgressTree:
         self._never: set[tuple[str, int]] = set()
         self._replicas = 1
         self._clusters: dict[str, ProgressPart] = {}
+        self._last: dict[str, tuple[str, str]] = {}  # what was told of ranks
 
     @property
     def clusters(self) -> tuple[ProgressPart, ...]:
@@ -173,6 +174,7 @@ class ProgressTree:
             if changed.walltime is not None:
                 cluster.walltime_ends = time + changed.walltime
         elif (rank := self._rank(name)) is not None:
+            self._last[name] = state, detail
             cluster.ranks[rank[1]] = state
             self._never.discard(rank)
 
@@ -212,10 +214,17 @@ class ProgressTree:
         is_rank = cluster and number.isdecimal() and int(number) < len(cluster.ranks)
         return cluster if is_rank else None
 
-    def state_of_rank(self, name: str) -> str:
-        """Return the state of a rank, an empty string if that is the name of none."""
+    def is_known(self, fact: Fact) -> bool:
+        """Tell whether a fact says of a rank what the last one of it has said."""
+        said = fact.record
+        if not isinstance(said, StateChanged):
+            return False
+        return self._last.get(fact.name) == (said.state, said.detail)
+
+    def is_stuck(self, name: str) -> bool:
+        """Tell whether a rank can never go on, as far as is known."""
         rank = self._rank(name)
-        return "" if rank is None else self._clusters[rank[0]].ranks[rank[1]]
+        return rank is not None and self._clusters[rank[0]].ranks[rank[1]] == STUCK
 
     def site_of(self, name: str) -> str | None:
         """Return how a site is shown, or the grid; None if nothing of that name is one."""

@@ -306,7 +306,7 @@ class RunView:
             "pid": rank.pid,
             "mpi": rank.mpi,
             "starts": rank.starts,
-            "state": STUCK if self._tree.state_of_rank(name) == STUCK else rank.states[-1][1],
+            "state": STUCK if self._tree.is_stuck(name) else rank.states[-1][1],
             "detail": rank.detail,
             "code": code,
             "memory": rank.memory,

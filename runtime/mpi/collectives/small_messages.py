@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING
 
-from runtime.collectives.brief import LEAST, MemberTree
+from runtime.collectives.brief import LITTLE, MemberTree
 from runtime.mpi.collectives.guard import Guarded
 from runtime.mpi.collectives.mismatches import brief_tag_of, sized
 from runtime.mpi.errors import FailureError
@@ -42,7 +42,7 @@ class SmallMessages:
     def tree_of(self, size: int | None) -> MemberTree:
         """Return the tree of a call to which each member brings so many bytes, if it is known."""
         tree = self._tree
-        return tree if size is None or size * tree.layout.size > LEAST else tree.level
+        return tree if size is None or size * tree.layout.size > LITTLE else tree.level
 
     def begin(self, call: SmallMessageCall, turn: int) -> Task:
         """Carry one out, or the rest of it, as a task; calling it twice has no effect."""

@@ -105,8 +105,7 @@ class Newcomers:
                 if index not in self._driver.losses.gone:
                     self._driver.send_recovery(one.context, index, INVITED, data)
 
-    # --- replacements
-    # -------------------------------------------------------------------------------
+    # --- replacements -----------------------------------------------------------------------------
 
     def invited(self, sender: int, data: bytes) -> None:
         """Record an invitation; all members send the same. The engine's lock is held.

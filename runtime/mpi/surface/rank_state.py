@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 
 from runtime.collectives.operations import ROWS
+from runtime.collectives.recovery_modes import CommunicatorState
 from runtime.matching import ANY
 from runtime.mpi.communicators.attributes import looking
 from runtime.mpi.point_to_point.probing import BlockingProbe
@@ -109,6 +110,8 @@ def state_of_rank(name: str, watch: CallWatch, with_stacks: bool) -> dict[str, o
     messages["unreceived"] += [one for one in stray if one not in messages["unreceived"]]
     if reaches_out() and any(_UNKNOWN in one["parts"] for one in found["waits"]):  # type: ignore[attr-defined]
         found["may_act"] = True
+    if any(state == CommunicatorState.RECOVER for _, state, _ in messages.get("recoveries", ())):
+        found["may_act"] = True  # it waits for processes that are being started
     return found | messages
 
 

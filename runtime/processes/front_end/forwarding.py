@@ -57,7 +57,7 @@ class Forwarding:
             self.links.admit, more=(others,) if configuration.tunnels and others else (),
         )  # fmt: skip
         for fault in self._forwarder.faults:
-            _log.warning("the front-end of %s does not forward: %s", configuration.path, fault)
+            _log.warning("%s: no forwarding at one address: %s", configuration.path, fault)
         self.found: AdvertisedAddresses = self._machine, self._addresses(configuration)
         """How others find it."""
 

@@ -170,8 +170,13 @@ class RankEnds:
         self._report(death)
 
     def _abandon(self, entry: RankEntry, why: str) -> None:
-        """Hang up on a rank of another host, of whose end nobody there will tell."""
+        """Hang up on a rank of another host, of whose end nobody there will tell.
+
+        Nor is one started again there while others cannot reach it: its parent may still tell.
+        """
         self._hang_up(entry)
+        if self._hosts is not None:
+            self._hosts.lose(self._hosts.host_of(entry.number))
         self._report(self._ends.host_gone(entry.name, why))
         self._report(self._ends.give_up(entry.name))
 

@@ -380,7 +380,7 @@ def test_a_loss_that_is_survived_is_told_at_once(plan: Plan) -> None:
     assert lines.line_of(change(f"{FIRST}:1", "lost")) == "rank 1 (site0/cluster0 1): lost"
     killed = lines.line_of(change(f"{FIRST}:1", "failed", "SIGKILL"))
     assert killed == "rank 1 (site0/cluster0 1): failed, SIGKILL"
-    assert lines.line_of(change(f"{FIRST}:1", "failed", "exit code 204")) == ""  # not started again
+    assert lines.line_of(change(f"{FIRST}:1", "failed", "SIGKILL")) == ""
     assert lines.line_of(change(FIRST, "failed", "exit code 137")) == ""
     assert lines.line_of(change(f"{FIRST}:1", "done", "exit code 0")) == ""
 
