@@ -57,7 +57,7 @@ def test_messages_between_clusters_go_over_the_first_transport(
     log = tmp_path / "run.log"
     done = gcm_deploy("--quiet", "--format", "json", "--log", log, tmp_path / "grid.xml")
     assert done.returncode == 0, done.stdout + done.stderr
-    is_told = "the front-end of s/cluster0 does not forward: " in log.read_text("utf-8")
+    is_told = "s/cluster0: no forwarding at one address: " in log.read_text("utf-8")
     assert is_told == transport.startswith(NO_USE)
     printed, summary = done.stdout.splitlines()
     assert printed == f"[0, 0, 0, 0] {kinds}"
