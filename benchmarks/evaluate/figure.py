@@ -168,6 +168,8 @@ class Figure:
     """The ways that are drawn; all if there are none."""
     remark: str = ""
     """What is different here: simulated, smaller, of another kind."""
+    why_not: str = ""
+    """Why claims do not hold, as far as the figure shows it."""
 
 
 def untestable(text: str, why: str) -> Claim:

@@ -100,6 +100,8 @@ def _section(figure: Figure, record: Record, source: str, folder: str) -> str:
     about = " ".join(filter(None, (f"{figure.title} ({_shown(figure.shows)}).", figure.remark)))
     lines = [f"\n## {figure.name}\n", about]
     lines += [f"*The source:* {source}"] if source else []
+    fails = any(record.judged(claim)[0] is Verdict.FAILS for claim in figure.claims)
+    lines += [f"*What does not hold:* {figure.why_not}"] if fails and figure.why_not else []
     pictures = plots(figure, record)
     lines += (
         ["", *(f"![{Path(name).stem}]({folder}/{name})" for name in pictures)] if pictures else []

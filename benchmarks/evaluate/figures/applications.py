@@ -98,6 +98,7 @@ FIGURES = (
             untestable("the speedup with ranks is that of MPI", SPEEDUP),
         ),
         monte_carlo, across="ranks", seconds=240,
+        why_not="0.2 s of work are short beside lines of 5 ms, and eight ranks share two cores.",
     ),
     Figure(
         "mergesort", "Mergesort of 10⁶ numbers of 64 bits", ("004 7.17", "004 7.18", "004 7.19"),
@@ -115,6 +116,7 @@ FIGURES = (
             untestable("flat gains up to 32 nodes, three levels up to 128", SPEEDUP),
         ),
         mergesort, across="ranks", seconds=240,
+        why_not="the third level moves data once more, and has no processors of its own.",
         remark="Two cores sort for all ranks, so that merging in parallel gains nothing.",
     ),
     Figure(
@@ -132,6 +134,7 @@ FIGURES = (
                   "ours, slices dealt"),
         ),
         poisson, across="ranks", seconds=240,
+        why_not="ours is the faster one, also where ranks are dealt.",
     ),
     Figure(
         "ray-tracer", "The ray tracer on one site and on two, 150² pixels, 4 ranks", ("000 5.9",),

@@ -123,6 +123,9 @@ FIGURES = (
         "flat MPI, which does not know where its ranks are. Broadcasts are faster over three "
         "clusters than over two, gathers over two; allreduce is faster over several than in one.",
         tuple(_claims()), over_clusters, seconds=420,
+        why_not="a line takes 5 ms, a call in a cluster 0.3. Broadcasts wait for one line, over "
+        "two clusters and over three. Gathers over two have three ranks' data on one line, over "
+        "three two. Front-ends add little, see above. Inside a cluster intervals are wide.",
         remark="Clusters are in sites of their own. 8 bytes of bcast and gather leave flat MPI "
         "with the next call of the sender only: no values.",
     ),
@@ -148,6 +151,7 @@ FIGURES = (
             for one in ELEMENTARY
         ),
         by_components, seconds=300,
+        why_not="a barrier through the components waits for no line here.",
         remark="Through components: `--plans components`. What goes between two front-ends passes "
         "the launcher by ssh, whose stand-in has no delay here: a few bytes take less than a line, "
         "which they would cross twice on a real grid.",
@@ -166,6 +170,7 @@ FIGURES = (
                   "readiness is told first", 1.2, "nobody is late"),
         ),
         late, seconds=120,
+        why_not="the gateway alone receives for its site. Telling costs a line, as the data do.",
         remark="The time until the others have the data. Trees are not re-ordered here: between "
         "sites, telling who is ready costs what the last row says.",
     ),

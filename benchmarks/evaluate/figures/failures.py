@@ -187,6 +187,8 @@ FIGURES = (
                   WRONG.format("random as BRR"), 0.0),
         ),
         gossip, across="members", unit="s", factor=1, seconds=120, needs_grid=False,
+        why_not="first and last verdicts are equally far apart. With a shorter T_cleanup random "
+        "gossip suspects the living: hence its own.",
         drawn=("DBRR", "BRR", "random"),
         remark="The detector's own code, simulated, T_gossip = 0.5 s; each repetition has another "
         "seed. T_cleanup of random gossip is that at which a heartbeat has not reached a member "

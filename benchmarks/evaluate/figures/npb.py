@@ -75,6 +75,7 @@ FIGURES = (
                   "flat MPI, concentrate", ("IS S", "IS W")),
         ),
         npb, across="ranks", seconds=150,
+        why_not="EP is equally fast both ways.",
         remark="Spread ranks have hosts of their own in the source, and one memory for all here: "
         "what spreading gains for EP cannot show. Every run is verified by the official constants.",
     ),
@@ -88,6 +89,7 @@ FIGURES = (
             Claim("many ports ≤ 1.0 × one port, both spread", "spread", 1.0, "spread, one port"),
         ),
         java_grande, across="ranks", seconds=420,
+        why_not="messages between clusters take longer, and no memory is gained.",
         remark="Spread is over two clusters of a site. All of them share one memory here. One "
         "port is that of each cluster's front-end.",
     ),

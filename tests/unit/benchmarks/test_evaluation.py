@@ -138,6 +138,13 @@ def test_names_are_unique_and_each_figure_of_a_source_has_one_row() -> None:
     assert sorted(named) == sorted(label for row in IN_SOURCES for label in numbered(row))
 
 
+def test_it_is_said_why_a_claim_does_not_hold() -> None:
+    store = Store(ROOT / "docs" / "evaluation")
+    for figure in FIGURES:
+        verdicts = [store.read(figure).judged(claim)[0] for claim in figure.claims]
+        assert figure.why_not or Verdict.FAILS not in verdicts, figure.name
+
+
 def test_the_page_is_that_of_the_records_beside_it() -> None:
     store = Store(ROOT / "docs" / "evaluation")
     records = [(one, store.read(one)) for one in FIGURES]
