@@ -25,8 +25,8 @@ class JobRequest:
     holds its nodes when nothing is heard of the run any more. `options` are words for the system's
     own command as they are written by hand, for what has no name here; they come last, so they win.
     Lines of the script in which a word of `leave_out` occurs are left out.
-    The run ends `reserve` seconds before the job does, None for what is usual, and its ranks get
-    the `signal` with that name, if any, `signal_before` seconds before. `job` is the number of one
+    The run ends `reserve` seconds before the job does, and its ranks get the `signal` with that
+    name, if any, `signal_before` seconds before; None for what is usual. `job` is the number of one
     that runs already, instead of all this; it is left as it is. Nodes may be `idle` for so many
     seconds while other clusters of the run wait for theirs, None for what is usual. Another job is
     asked for `again` so many times when one has ended before its ranks have.
@@ -43,7 +43,7 @@ class JobRequest:
     reservation: str = ""
     lease: float = 60.0
     signal: str = ""
-    signal_before: float = 120.0
+    signal_before: float | None = None
     reserve: float | None = None
     options: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()

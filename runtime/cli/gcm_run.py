@@ -18,6 +18,7 @@ from runtime.cli.line.options import (
     WATCHING,
     Options,
     deploy_command,
+    ignored_without_a_run,
     options_of,
 )
 from runtime.cli.line.words import OneLine, attributes_of, cut, files_of, options_end
@@ -141,6 +142,8 @@ def read_line(words: Sequence[str]) -> Options:
         parser.error("say how many ranks: gcm-run -n 4 program.py")
     if not program:
         parser.error("name a program after the options, or a module with -m")
+    if fault := ignored_without_a_run(GCM_RUN, found):
+        parser.error(fault)
     one_line = OneLine(
         program,
         bool(found.module),

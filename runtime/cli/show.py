@@ -78,7 +78,7 @@ def draw_machine(deployment: Deployment, file: str, colours: str) -> int:
             f"the machine cannot be drawn to '{file}': {error.strerror}",
             cure="Name a file in a folder that is there and may be written to",
         ) from error
-    note(f"wrote {file}")
+    note(f"wrote {file}; nothing was run")
     return 0
 
 

@@ -125,13 +125,13 @@ class Walltime:
 
     The run ends `reserve` seconds before the job, by default a minute or a quarter of a shorter
     time, so that results come home. Its ranks get `signal`, if it has a name, `signal_before`
-    seconds before the end of the job.
+    seconds before the end of the job, by default two minutes or half of a shorter time.
     """
 
     left: float
     reserve: float | None = None
     signal: str = ""
-    signal_before: float = 120.0
+    signal_before: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

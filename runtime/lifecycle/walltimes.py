@@ -12,6 +12,9 @@ from runtime.lifecycle.events import LimitTime, Signal, Walltime
 USUAL_RESERVE = 60.0
 """Seconds that are kept for the end of a run, of a walltime that is long enough."""
 
+USUAL_SIGNAL = 120.0
+"""Seconds before the end of a walltime that is long enough at which ranks are to save."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunTimeouts:
@@ -110,15 +113,35 @@ class Walltimes:
         now, known = self.clock.now, self._known
         jobs = [one for one in known if one == cluster or one not in self._outlived]
         ends = min(map(self._end_of, jobs), default=math.inf)
-        saves = min((known[one][0] - known[one][1].signal_before for one in jobs), default=math.inf)
+        saves = min(map(self._signal_of, jobs), default=math.inf)
         return LimitTime(cluster, ends - now, saves - now)
 
     def _end_of(self, cluster: str) -> float:
         end, walltime = self._known[cluster]
-        reserve = walltime.reserve
-        return end - (min(USUAL_RESERVE, walltime.left / 4) if reserve is None else reserve)
+        return end - _reserve(walltime)
+
+    def _signal_of(self, cluster: str) -> float:
+        end, walltime = self._known[cluster]
+        return end - _signal_before(walltime)
 
     def _signals(self) -> Iterator[tuple[str, float]]:
-        for cluster, (end, walltime) in self._known.items():
+        for cluster, (_, walltime) in self._known.items():
             if walltime.signal and cluster not in self._signalled:
-                yield cluster, end - walltime.signal_before
+                yield cluster, self._signal_of(cluster)
+
+
+def _reserve(walltime: Walltime) -> float:
+    return min(USUAL_RESERVE, walltime.left / 4) if walltime.reserve is None else walltime.reserve
+
+
+def _signal_before(walltime: Walltime) -> float:
+    """Return how long before the end of a job its ranks save; by default before the run is ended.
+
+    >>> [_signal_before(Walltime(left)) for left in (60, 240, 9000)]
+    [30.0, 120.0, 120.0]
+    """
+    if walltime.signal_before is not None:
+        return walltime.signal_before
+    reserve = _reserve(walltime)
+    to_save = max(USUAL_SIGNAL - reserve, USUAL_RESERVE)
+    return reserve + min(to_save, (walltime.left - reserve) / 3)

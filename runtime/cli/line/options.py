@@ -243,6 +243,13 @@ WATCHING = OptionGroup(
 )  # fmt: skip
 """The options about output, and the time limits for starting and running."""
 
+_INSTEAD_OF_A_RUN = ("dry_run", "show_variables", "export_adl", "draw", "write")
+_NEEDS_A_RUN = (
+    "report", "trace", "record", "web", "check", "summary", "output_dir", "log", "run_timeout",
+    "detach",
+)  # fmt: skip
+"""The options for which something has to run, by where their values are kept."""
+
 GCM_DEPLOY = deploy_command(
     "gcm-deploy", _DESCRIPTION,
     Option("descriptor", nargs="?", default="", metavar="DESCRIPTOR",
@@ -317,7 +324,23 @@ def read_options(words: Sequence[str]) -> Options:
         one_line = replace(one_line, job=job)
     if found.colours and not found.draw:
         parser.error("--colours is for the picture that --draw FILE makes, which is not asked for")
+    if fault := ignored_without_a_run(GCM_DEPLOY, found):
+        parser.error(fault)
     return options_of(found, one_line, pieces.arguments)
+
+
+def ignored_without_a_run(command: CommandTable, found: argparse.Namespace) -> str:
+    """Return what is wrong with options of a run beside one that runs nothing; "" for nothing."""
+    rows = {row.dest: row.names[0] for row in command.rows()}
+    instead = [rows[one] for one in _INSTEAD_OF_A_RUN if one in rows and getattr(found, one)]
+    needing = [rows[one] for one in _NEEDS_A_RUN if one in rows and getattr(found, one)]
+    if not instead or not needing:
+        return ""
+    is_many = len(needing) > 1
+    return (
+        f"with {instead[0]} nothing runs, and {', '.join(needing)} {'are' if is_many else 'is'} "
+        f"about a run: leave {'them' if is_many else 'it'} out, or give two commands"
+    )
 
 
 def deploy_parser() -> CommandParser:

@@ -363,7 +363,8 @@ _BATCH = ElementType(
                   choices=("none", "USR1", "USR2", "INT", "TERM"),
                   to=lambda name: "" if name == "none" else name),
         Attribute("signal-before", DURATION, "How long before the end of the walltime they get "
-                  "it, and call functions of `MPI.Before_walltime`.", default="2min"),
+                  "it, and call functions of `MPI.Before_walltime`; by default 2 min, or half of a "
+                  "short walltime.", to=lambda found: found or None),
         Attribute("reserve", DURATION, "How long before the end the run is ended, so that results "
                   "come home; by default 60 s, or a quarter of a short walltime.",
                   to=lambda found: found or None),

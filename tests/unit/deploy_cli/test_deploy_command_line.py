@@ -64,6 +64,18 @@ def test_a_host_to_detach_to_is_named_behind_an_equals_sign_only(
         (["--dry", "g.xml"], "unrecognized arguments: --dry"),
         (["--quite", "g.xml"], "arguments: --quite; did you mean '--quiet'?"),
         ([], "name a program, as in gcm-deploy -n 4 program.py, or a DESCRIPTOR"),
+        (
+            ["--draw", "m.svg", "--report", "r.html", "--summary", "-n", "2", "pi.py"],
+            "with --draw nothing runs, and --report, --summary are about a run: leave them out",
+        ),
+        (
+            ["--dry-run", "--trace", "t.json", "g.xml"],
+            "with --dry-run nothing runs, and --trace is about a run: leave it out",
+        ),
+        (
+            ["--write", "g.xml", "--check", "-n", "2", "pi.py"],
+            "with --write nothing runs, and --check is about a run",
+        ),
     ],
 )
 def test_a_wrong_command_line_is_refused(

@@ -39,11 +39,29 @@ def test_a_short_walltime_keeps_a_quarter_for_the_end() -> None:
     assert times.over() == "0:0"
 
 
+def test_ranks_of_a_short_walltime_save_half_way_and_not_at_once() -> None:
+    clock = RunClock()
+    times = Walltimes(clock, ["1:0"])
+    times.grant("0:0", Walltime(60, signal="USR1"))
+    assert list(times.limit()) == [LimitTime("1:0", 45, 30)]
+    clock.now = 29.9
+    assert (times.due, times.take_signals()) == (30, [])
+    clock.now = 30
+    assert times.take_signals() == [Signal("0:0", "USR1")]
+
+
+def test_ranks_save_before_the_run_is_ended_however_long_it_takes_to_come_home() -> None:
+    clock = RunClock()
+    times = Walltimes(clock, ["1:0"])
+    times.grant("0:0", Walltime(1000, reserve=301))
+    assert list(times.limit()) == [LimitTime("1:0", 699, 639)]
+
+
 def test_the_job_of_a_cluster_that_is_forgotten_ends_when_it_does() -> None:
     clock = RunClock()
     times = Walltimes(clock, ["1:0"])
     times.grant("0:0", Walltime(100, signal="USR1"))
-    assert list(times.limit()) == [LimitTime("1:0", 75, -20)]
+    assert list(times.limit()) == [LimitTime("1:0", 75, 50)]
     assert list(times.forget("0:0")) == [LimitTime("1:0", math.inf, math.inf)]
     assert (list(times.forget("1:0")), list(times.limit())) == ([], [])
     clock.now = 100
