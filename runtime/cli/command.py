@@ -14,7 +14,7 @@ from gcm.cli.output import written
 from runtime.allocations import present_job
 from runtime.cli.errors import OutputFailed, UsageError
 from runtime.cli.line.options import GCM_DEPLOY, HERE, Options, read_options
-from runtime.cli.streams import fill_gaps
+from runtime.cli.streams import fill_gaps, make_streams_endure
 from runtime.exit_codes import FAULTS, OUTPUT_FAILED, READER_LEFT, WRONG_USAGE
 from runtime.processes.cores import leave_no_core_file
 from runtime.shown_text import shown_lines
@@ -51,6 +51,7 @@ def dispatch(command: str, read: Callable[[], Options]) -> int:
 def guarded(command: str, do: Callable[[], int]) -> int:
     """Return the exit code of a command, whatever it raises."""
     fill_gaps()
+    make_streams_endure()
     leave_no_core_file()
     try:
         gc.disable()  # imports and a descriptor leave no garbage to collect

@@ -142,8 +142,8 @@ def read_line(words: Sequence[str]) -> Options:
         parser.error("say how many ranks: gcm-run -n 4 program.py")
     if not program:
         parser.error("name a program after the options, or a module with -m")
-    if fault := ignored_without_a_run(GCM_RUN, found):
-        parser.error(fault)
+    if needless := ignored_without_a_run(GCM_RUN, found):
+        parser.error(needless)
     one_line = OneLine(
         program,
         bool(found.module),

@@ -73,7 +73,7 @@ def run_plan(
 
         def output_failed(error: Exception) -> None:
             failures.append(error)
-            machine.interrupt()
+            ending.end()
 
         begun = time.monotonic()
         printers = [Printer(one, output_failed) for one in _screens(plan, options)]

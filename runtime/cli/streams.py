@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
+import select
 import stat
 import sys
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from gcm.cli.output import forget_output
 from runtime.cli.errors import OutputFailed
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 
 def fill_gaps() -> None:
@@ -27,6 +32,55 @@ def fill_gaps() -> None:
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+
+
+class StandardStream(io.FileIO):
+    """A standard stream of this process that waits where others have made it non-blocking.
+
+    What is `optional` never raises: its bytes are dropped while they cannot be written, for lack of
+    space, or because the terminal or the reader has gone.
+    """
+
+    def __init__(self, number: int, *, optional: bool) -> None:
+        super().__init__(number, "w", closefd=False)
+        self._is_optional = optional
+
+    def write(self, data: ReadableBuffer) -> int:
+        """Write some of the bytes; return how many, or all that were dropped."""
+        try:
+            while (written := super().write(data)) is None:
+                ready = select.poll()
+                ready.register(self.fileno(), select.POLLOUT)
+                ready.poll()
+        except OSError:
+            if not self._is_optional:
+                raise
+            return memoryview(data).nbytes
+        return written
+
+
+def make_streams_endure() -> None:
+    """Let no message of this command end what it does: standard error is optional.
+
+    So is a terminal behind standard output: it goes with a signal, which says what is to be done.
+    Streams that somebody has replaced stay as they are.
+    """
+    if sys.stdout is sys.__stdout__ and sys.stdout is not None:
+        sys.stdout = _enduring(sys.stdout, optional=sys.stdout.isatty())
+    if sys.stderr is sys.__stderr__ and sys.stderr is not None:
+        sys.stderr = _enduring(sys.stderr, optional=True)
+
+
+def _enduring(stream: TextIO, *, optional: bool) -> TextIO:
+    assert isinstance(stream, io.TextIOWrapper)
+    stream.flush()
+    return io.TextIOWrapper(
+        io.BufferedWriter(StandardStream(stream.fileno(), optional=optional)),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
 
 
 def write(text: str) -> None:

@@ -324,8 +324,8 @@ def read_options(words: Sequence[str]) -> Options:
         one_line = replace(one_line, job=job)
     if found.colours and not found.draw:
         parser.error("--colours is for the picture that --draw FILE makes, which is not asked for")
-    if fault := ignored_without_a_run(GCM_DEPLOY, found):
-        parser.error(fault)
+    if needless := ignored_without_a_run(GCM_DEPLOY, found):
+        parser.error(needless)
     return options_of(found, one_line, pieces.arguments)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +20,8 @@ from typing import TextIO
 from runtime.cli.errors import OutputFailed
 from runtime.cli.streams import own_file
 from runtime.shown_text import shown_lines
+
+_log = logging.getLogger(__name__)
 
 MOST_KEPT = 20
 """So many logs of failed runs stay; older ones go."""
@@ -54,7 +57,7 @@ class RunLog:
                 raise OutputFailed(why, place=path) from error
             return
         stream: TextIO = TextIOWrapper(file, encoding="utf-8")
-        self._handler = handler = logging.StreamHandler(stream)
+        self._handler = handler = _LogFile(stream, self._path)
         handler.setLevel(self._level)
         left = iter(range(MOST_RECORDS))
         handler.addFilter(lambda _: next(left, None) is not None)
@@ -88,6 +91,25 @@ class RunLog:
             with suppress(OSError):
                 os.unlink(self._path)
         return ""
+
+
+class _LogFile(logging.StreamHandler[TextIO]):
+    """Writes records until the first that cannot be written, which it tells once."""
+
+    def __init__(self, stream: TextIO, path: str) -> None:
+        super().__init__(stream)
+        self._path = path
+        self._has_failed = False
+        self.addFilter(lambda _: not self._has_failed)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Write no more, and let other handlers tell why."""
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            super().handleError(record)
+            return
+        self._has_failed = True
+        _log.warning("%s: the log ends here: %s", self._path, error.strerror)
 
 
 class _Cleaned(logging.Formatter):

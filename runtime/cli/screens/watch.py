@@ -39,6 +39,7 @@ class EndSignals:
     ) -> None:
         self.code: int | None = None
         self._times = 0
+        self._is_ending = False
         self._say = say
         self._press = press
         self._give_up = give_up
@@ -59,7 +60,16 @@ class EndSignals:
             self._give_up(self.code)
         if self._times <= 2:
             self._say(_words(number, self._times))
-        self._press()
+        if self._times == 1:
+            self.end()
+        else:
+            self._press()
+
+    def end(self) -> None:
+        """End the run in order; that it has begun to end already changes nothing."""
+        if not self._is_ending:
+            self._is_ending = True
+            self._press()
 
     @contextmanager
     def awaited(self) -> Iterator[None]:

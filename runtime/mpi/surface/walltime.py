@@ -56,9 +56,9 @@ def Before_walltime(save: Save) -> Save:
 
     From `signal-before` (2 min, or half of a short walltime) before the end of the first job on,
     the thread that has registered it calls it at its next call of MPI that communicates, before
-    that does anything, and never within another one. Other ranks do so at other times: the function may not wait for them. What
-    it raises, `SystemExit` too, is raised by that call. It is never called where nothing limits the
-    run, nor in a rank that makes no such call; see `Time_left`.
+    that does anything, and never within another one. Other ranks do so at other times: the function
+    may not wait for them. What it raises, `SystemExit` too, is raised by that call. It is never
+    called where nothing limits the run, nor in a rank that makes no such call; see `Time_left`.
 
         @MPI.Before_walltime
         def save():

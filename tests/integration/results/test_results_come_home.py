@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pty
 import signal
 import subprocess
 import time
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tools.on_grids import COMMAND, ROOT
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
 
@@ -103,6 +106,38 @@ def test_results_come_home_when_the_run_is_ended_by_a_signal(bench: Any, number:
     ended = run.end()
     assert bench.brought == RESULTS, ended.errors
     assert ended.code == 128 + number
+    assert bench.kept == []
+
+
+@pytest.mark.parametrize(
+    ("bench", "screen"),
+    [
+        ("local", "--progress=always"),
+        ("local", "--quiet"),
+        ("ssh", "--progress=never"),
+    ],
+    indirect=["bench"],
+)
+def test_results_come_home_when_the_terminal_is_closed(bench: Any, screen: str) -> None:
+    """Its signal comes together with lines that cannot be written any more."""
+    bench.write(
+        PROGRAM.replace(
+            "time.sleep(300)", "[print('up', flush=True) or time.sleep(0.01) for _ in range(10**5)]"
+        )
+    )
+    pid, terminal = pty.fork()
+    if pid == 0:
+        words = [*COMMAND, screen, str(bench.home / "grid.xml"), "--", "wait"]
+        os.environ["PYTHONPATH"] = str(ROOT)
+        os.execv(words[0], words)
+    try:
+        printed = b""
+        while b"up" not in printed:
+            printed += os.read(terminal, 4096)
+    finally:
+        os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 129
+    assert bench.brought == RESULTS
     assert bench.kept == []
 
 

@@ -65,6 +65,18 @@ def test_what_does_not_end_by_itself_is_given_up_in_time() -> None:
     run.said()
 
 
+def test_a_signal_is_no_second_one_where_the_run_is_ending_for_another_reason() -> None:
+    run = Run()
+    with run.ending.awaited():
+        run.ending.end()
+        run.ending.end()
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert (run.ending.code, run.presses) == (129, 1)
+        os.kill(os.getpid(), signal.SIGINT)
+        assert run.presses == 2
+    run.said()
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_other_signals_end_a_run_too_and_give_their_own_code(number: int, code: int) -> None:
     run = Run()
