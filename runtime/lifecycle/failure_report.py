@@ -60,6 +60,8 @@ def messages(
         yield first.why or f"{paths[first.who]} ended with code {first.code}"
     if because := _because(failures, names):
         yield because
+    if failures.survived and isinstance(first, RankDeath):
+        yield _survived(failures, names)
     replicas = [one.rank for one in ranks if names.is_copy(one.rank, first.who)]
     is_last = all(failures.has_failed(one) for one in replicas)
     yield from _others(failures.independent, first, names, is_last=is_last)
@@ -87,6 +89,16 @@ def _because(failures: Failures, known: RankNames) -> str:
     if failures.stopped:
         parts.append(f"{failures.stopped}, and had to be stopped")
     return f"because of that {', and '.join(parts)}" if parts else ""
+
+
+def _survived(failures: Failures, names: RankNames) -> str:
+    """Return which ranks were lost before the program failed for another reason."""
+    lost = list(failures.survived.values())
+    which = names.names([one.who for one in lost], MOST_NAMES)
+    what = _what(lost[0])
+    rest = "" if all(_what(one) == what for one in lost) else ", and others in other ways"
+    were = "was" if len(lost) == 1 else "were"
+    return f"before that {which} {were} lost, and the program went on: {what}{rest}"
 
 
 def _others(

@@ -87,8 +87,19 @@ class Failures:
 
     @property
     def was_not_survived(self) -> bool:
-        """Whether a rank has failed because of what was lost."""
-        return bool(self.survived) and any(one.observed.is_loss for one in self._deaths())
+        """Whether a rank has failed because of what was lost.
+
+        Whoever fails for a reason of its own has survived that, and those that miss it follow it.
+        """
+        if not self.survived:
+            return False
+        first = self.first
+        has_own_reason = isinstance(first, RankDeath) and not first.observed.is_loss
+        return any(
+            self._missed_what_was_lost(one) or not has_own_reason
+            for one in self._deaths()
+            if one.observed.is_loss
+        )
 
     def blame_what_was_lost(self, last: str = "") -> None:
         """Take what was lost for failures after all: nobody has brought the program to its end.
@@ -120,10 +131,15 @@ class Failures:
         )
 
     @property
+    def has_failed_rank(self) -> bool:
+        """Whether a rank has failed, beside those that are survived."""
+        return any(self._deaths())
+
+    @property
     def is_explained(self) -> bool:
         """Whether something failed that is not the consequence of something unknown."""
         first = self.first
-        return first is not None and not self._is_consequence(first)
+        return first is not None and not any(self._doubt(first))
 
     @property
     def code(self) -> int:
@@ -135,12 +151,12 @@ class Failures:
     def consequences(self) -> tuple[Failure, ...]:
         """Return what failed or was ended because of what failed first."""
         ended = (one for one in (self._aborted or {}).values() if one.who not in self._known)
-        return (*(one for one in self._but_first() if self._is_consequence(one)), *ended)
+        return (*(one for one, follows in self._but_first() if follows), *ended)
 
     @property
     def independent(self) -> tuple[Failure, ...]:
         """Return what failed for another reason than what failed first."""
-        return tuple(one for one in self._but_first() if not self._is_consequence(one))
+        return tuple(one for one, follows in self._but_first() if not follows)
 
     @property
     def exceptions(self) -> dict[str, str]:
@@ -155,9 +171,12 @@ class Failures:
     def _deaths(self) -> Iterator[RankDeath]:
         return (one for one in self._known.values() if isinstance(one, RankDeath))
 
-    def _but_first(self) -> Iterator[Failure]:
+    def _but_first(self) -> Iterator[tuple[Failure, bool]]:
+        """Yield all but the first failure, with whether each is a consequence of another."""
         first = self.first
-        return (one for one in self._known.values() if one is not first)
+        for one in self._known.values():
+            if one is not first:
+                yield one, any(self._doubt(one)) and not self._is_same_fault(one, first)
 
     def _order_of(self, one: Failure) -> tuple[bool, ...]:
         """Return what the first one has the least of; results come home after all else."""
@@ -180,8 +199,21 @@ class Failures:
         signals = (signal.SIGTERM, signal.SIGKILL)
         return one.observed.by == Witness.MPIEXEC or one.observed.signal in signals
 
-    def _is_consequence(self, one: Failure) -> bool:
-        return any(self._doubt(one))
+    def _is_same_fault(self, one: Failure, first: Failure | None) -> bool:
+        """Tell whether a rank failed in the same way as the first one, though it had missed it."""
+        if not (isinstance(one, RankDeath) and isinstance(first, RankDeath)):
+            return False
+        is_own = one.is_stated and not one.after and not one.observed.is_loss
+        same = (one.code, one.observed.exception) == (first.code, first.observed.exception)
+        return is_own and same and not self._has_common_cause(one)
+
+    def _missed_what_was_lost(self, one: RankDeath) -> bool:
+        """Tell whether a rank had lost one that nobody knows to have failed since in its turn."""
+        return any(
+            name in self.survived and name not in self._known
+            for lost in one.observed.lost
+            for name in (str(lost.place), lost.cluster)
+        )
 
     def _missed_a_failure(self, one: RankDeath) -> bool:
         """Tell whether a rank had lost one that failed, or whose cluster did."""

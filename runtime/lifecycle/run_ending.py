@@ -193,5 +193,7 @@ class RunEnding:
         """Tell whether what was lost keeps the run from being a good one."""
         if self.run.plan.replicas:
             return bool(self.results.ranks_without())
-        deaths = self.run.deaths.values()
-        return self.run.failures.was_not_survived or all(one.code for one in deaths)
+        failures, deaths = self.run.failures, self.run.deaths.values()
+        if failures.has_failed_rank:
+            return failures.was_not_survived
+        return all(one.code for one in deaths)

@@ -42,7 +42,7 @@ def last_words(error: BaseException | None) -> dict[str, Any]:
     if error is None:
         return {"lost": lost()}
     if isinstance(error, SystemExit):
-        return {"lost": lost(), "is_loss": is_about_others(error)}
+        return _losses(error)
     import traceback
 
     trace = traceback.TracebackException.from_exception(error)
@@ -51,8 +51,7 @@ def last_words(error: BaseException | None) -> dict[str, Any]:
     text = "".join(trace.format()).rstrip("\n")
     *_, line = traceback.format_exception_only(error)
     return {
-        "exception": line.strip()[:MOST_TEXT], "traceback": bounded(text), "lost": lost(),
-        "is_loss": is_about_others(error),
+        "exception": line.strip()[:MOST_TEXT], "traceback": bounded(text), **_losses(error),
     }  # fmt: skip
 
 
@@ -62,8 +61,11 @@ def last_words_of_abort(error: BaseException | None) -> dict[str, Any]:
     Without one, it is the error that the program handles just now, if any. An error that was never
     raised has no traceback; the calls of the program take its place.
     """
+    is_own_choice = error is None and _may_survive()
     error = error or sys.exc_info()[1]
     words = last_words(error)
+    if is_own_choice:
+        words["is_loss"] = False
     if error is None or error.__traceback__ is None:
         import traceback
 
@@ -101,16 +103,44 @@ def _is_own(path: str, own: str) -> bool:
     return path.startswith((own, "<frozen", _OF_MPI4PY))
 
 
-def is_about_others(error: BaseException) -> bool:
-    """Return whether an error, or a cause of it, reports that another rank has failed."""
-    return any(_is_loss(one) for one in _chain(error))
+def _losses(error: BaseException) -> dict[str, Any]:
+    """Return the fields that tell whether an error reports a loss, and of whom.
+
+    An error that a loss has led to counts as well, but not in a program that may survive losses:
+    it has caught the loss, and what it does then is its own end. A loss that it has survived, by a
+    recovery or by acknowledging it, is none any more.
+    """
+    left, engine = lost(), _running_engine()
+    errors = (error,) if _may_survive() else _chain(error)
+    named = {getattr(one, "process", "") for one in errors if _is_loss(one)}
+    if "" not in named:
+        about = tuple(one for one in left if one in named)
+        return {"lost": about or left, "is_loss": bool(about)}
+    has_survived = engine is not None and bool(engine.losses.survived)
+    return {"lost": left, "is_loss": bool(left) or not has_survived}
+
+
+def _may_survive() -> bool:
+    """Return whether the program is told of losses, so that it can go on without lost ranks."""
+    from runtime.membership.rank_link import current
+
+    link = current()
+    settings: dict[str, Any] = {} if link is None else link.wrapper.settings
+    return settings.get("failures") == "return" and settings.get("replicas", 1) == 1
 
 
 def lost() -> tuple[str, ...]:
-    """Return the ranks that this one has lost, or that have ended before it."""
-    mpi = sys.modules.get("runtime.mpi.progress.predefined")
-    engine = None if mpi is None else mpi.running_engine()
+    """Return the ranks that this one has lost, or that have ended before it.
+
+    Losses that the program has survived are not among them.
+    """
+    engine = _running_engine()
     return () if engine is None else tuple(engine.names_of_gone()[:MOST_LOST])
+
+
+def _running_engine() -> Any:
+    mpi = sys.modules.get("runtime.mpi.progress.predefined")
+    return None if mpi is None else mpi.running_engine()
 
 
 def bounded(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.commands import gcm_deploy
 from tests.sshd import running_sshd
 
 if TYPE_CHECKING:
@@ -140,3 +141,61 @@ def test_a_run_without_any_loss_leaves_nothing_although_mpi_is_not_finalised(ben
     outcome = bench.deploy(bench.plan(program, grid=TWO, failures="return"))
     assert (outcome.exit_code, outcome.errors) == (0, ())
     assert outcome.exits == dict.fromkeys(RANKS, 0)
+
+
+OWN_END = """
+import os, sys
+from mpi4py import MPI
+world = comm = MPI.COMM_WORLD
+incarnation = world.Get_attr(MPI.FT_INCARNATION)
+if world.rank == 2 and incarnation == 1:
+    os._exit(9)
+try:
+    if incarnation == 1:
+        world.barrier()
+except MPI.Exception as lost:
+    HANDLED
+AFTERWARDS
+"""
+SHRINKS = "comm.Revoke(); comm = comm.Shrink(); comm.barrier()"
+ENDS = {
+    "nothing is done about it, an error": ("--failures return", "pass", "1 / 0", 1),
+    "an error in the handler": ("--failures return", "raise RuntimeError('enough')", "", 1),
+    "an error of the handler behind a recovery": ("--failures return", f"{SHRINKS}; 1 / 0", "", 1),
+    "an error of one of those left": (
+        "--failures return", SHRINKS, "1 / (comm.rank - 1); comm.barrier()", 1,
+    ),
+    "a code in the handler": ("--failures return", "sys.exit(3)", "", 3),
+    "a code behind a recovery": ("--failures return", SHRINKS, "sys.exit(3)", 3),
+    "an abort behind a recovery": ("--failures return", SHRINKS, "comm.Abort(44)", 44),
+    "an abort with gaps": ("--recovery blank", "comm = comm.Dup()", "comm.Abort(44)", 44),
+    "an error with gaps": ("--recovery blank", "comm = comm.Dup()", "comm.barrier(); 1 / 0", 1),
+    "an error of those started again, too": (
+        "--recovery rebuild", "pass", "comm = comm.Dup(); comm.barrier(); 1 / 0", 1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_what_a_program_does_after_a_loss_that_it_survived_is_its_own_end(
+    tmp_path: Path, name: str
+) -> None:
+    option, handled, afterwards, code = ENDS[name]
+    program = tmp_path / "program.py"
+    program.write_text(OWN_END.replace("HANDLED", handled).replace("AFTERWARDS", afterwards))
+    done = gcm_deploy("--quiet", "--emulate", "2x2", *option.split(), program)
+    assert done.returncode == code, done.stderr
+    first, *_ = done.stderr.partition("gcm-deploy: before that rank 2 (site0/cluster1 0) was lost")
+    assert "failed first: " in first
+    assert ("Traceback" in first) == (code != 3)
+    assert "the program went on: exit code 9\n" in done.stderr
+    is_shared = code != 44 and "of one" not in name  # an abort ends the others
+    assert ("failed in the same way" in done.stderr) == is_shared
+
+
+def test_a_loss_that_nobody_handles_is_why_the_run_failed(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(OWN_END.replace("HANDLED", "raise"))
+    done = gcm_deploy("--quiet", "--emulate", "2x2", "--failures", "return", program)
+    assert done.returncode == 9, done.stderr
+    assert "rank 2 (site0/cluster1 0)" in done.stderr.partition("failed first: exit code 9")[0]

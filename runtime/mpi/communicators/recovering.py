@@ -71,6 +71,7 @@ def recovered(m: CommunicatorMembers) -> Any:
         _happened(m, CommunicatorEvent.NOT_RECOVERED)
         raise
     _happened(m, CommunicatorEvent.RECOVERED)
+    m.engine.losses.survived.update(decision.failed)
     return made
 
 
@@ -172,6 +173,7 @@ def _agreed(m: CommunicatorMembers, flag: int) -> tuple[AgreementOperation, Valu
 def shrunk(m: CommunicatorMembers, agreeing: AgreementOperation, decision: Value) -> Any:
     """Return the communicator of the members that have not failed, as all have agreed."""
     lost = decision.failed | m.gaps
+    m.engine.losses.survived.update(decision.failed)
     group = tuple(one for one in m.group if one not in lost)
     peers = tuple(one for one in m.peers if one not in lost)
     context = derived_context(m.context, "Shrink", agreeing.number, *sorted((group, peers)))

@@ -74,6 +74,7 @@ class RecoveryCalls(MPI.Comm):
             failed, gone = m.recovery.failed(), m.recovery.gone()
             most = len(failed) if num_to_ack is None else integer(num_to_ack)
             m.recovery.acknowledged.update(failed[: max(most, 0)])
+            m.engine.losses.survived.update(failed[: max(most, 0)])
             acknowledged = len(m.recovery.acknowledged.intersection(failed))
             if acknowledged == len(failed):  # the others have ended well, and are no losses
                 m.recovery.acknowledged.update(gone)

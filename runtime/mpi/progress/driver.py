@@ -276,8 +276,9 @@ class Driver:
         return [] if connections is None else connections.interceptors_of(peer)
 
     def names_of_gone(self) -> list[str]:
-        """Return the identifiers of the lost ranks, such as `0:1:3`."""
-        return [self.process_of(peer) for peer in tuple(self.losses.gone)]
+        """Return the identifiers, such as `0:1:3`, of the lost ranks that were not survived."""
+        gone, survived = tuple(self.losses.gone), self.losses.survived
+        return [self.process_of(peer) for peer in gone if peer not in survived]
 
     def far_send(
         self, outgoing: Outgoing, to: int, index: int, recovery: LossHandler | None = None

@@ -16,6 +16,8 @@ class Losses:
     ) -> None:
         self._name_of, self._process_of = name_of, process_of
         self.gone: dict[int, Exception] = {}
+        self.survived: set[int] = set()
+        """Those that the program has recovered from or acknowledged: later failures are its own."""
 
     def add(self, peer: int, why: Exception) -> None:
         """Record a lost process."""

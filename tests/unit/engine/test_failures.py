@@ -170,3 +170,37 @@ def test_results_that_did_not_come_home_are_never_the_first_cause() -> None:
     found.other("fetch:0:0", OUTPUT_FAILED, "no room")
     assert found.first is not None
     assert (found.first.who, found.code) == ("1:0:0", 1)
+
+
+# Of the ranks the first one is lost and survived, the others fail as the lines tell.
+AFTER_A_LOSS = {
+    "nobody handles it": (("1:0:0 1 loss lost=0:0:0", "1:0:1 1 loss lost=0:0:0"), True),
+    "one of its own reason, and who misses that one": (
+        ("1:0:0 3", "1:0:1 1 loss lost=1:0:0"), False,
+    ),
+    "one of its own reason, and who misses what was lost": (
+        ("1:0:0 3", "1:0:1 1 loss lost=0:0:0"), True,
+    ),
+    "who misses a rank that was started again, and failed then": (
+        ("0:0:0 1", "1:0:1 1 loss lost=0:0:0"), False,
+    ),
+    "who is out of step without having lost one": (("1:0:0 1 loss", "1:0:1 1 loss"), True),
+    "all for the same reason of their own": (("1:0:0 1", "1:0:1 1 lost=1:0:0"), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AFTER_A_LOSS)
+def test_a_loss_is_to_blame_only_for_what_misses_the_lost_rank(name: str) -> None:
+    lines, is_to_blame = AFTER_A_LOSS[name]
+    lost = read("0:0:0 9 signal=9")
+    assert isinstance(lost, RankDeath)
+    for events in permutations(map(read, lines)):
+        found = known(events)
+        found.rank_died(lost, goes_on=True)
+        assert found.was_not_survived is is_to_blame
+
+
+def test_those_that_fail_in_the_same_way_at_once_do_not_follow_from_each_other() -> None:
+    found = known(tuple(map(read, ("1:0:0 3", "1:0:1 3 lost=1:0:0", "1:0:2 4 lost=1:0:0"))))
+    assert [one.who for one in found.independent] == ["1:0:1"]
+    assert [one.who for one in found.consequences] == ["1:0:2"]
