@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 class NativeWorld:
     """This process's place in `COMM_WORLD` of its cluster, and the MPI library that says so."""
@@ -15,10 +11,6 @@ class NativeWorld:
         self.size = size
         self.library = library
         self.tag_limit = tag_limit
-
-
-_at_end: list[Callable[[], None]] = []
-"""What finalises a loaded MPI, unless the program does."""
 
 
 def load() -> None:
@@ -32,24 +24,11 @@ def load() -> None:
         asked = rc.initialize, rc.finalize
         rc.initialize, rc.finalize = False, asked[1] is not False
         try:
-            from mpi4py import MPI
+            from mpi4py import MPI  # noqa: F401 - that is all
         finally:
             rc.initialize, rc.finalize = asked
-        if asked[1] is not False:
-            _at_end.append(MPI.Finalize)
     except Exception:  # loading an MPI can raise all kinds of errors
         return
-
-
-def finalise() -> None:
-    """Do what mpi4py does when Python has ended, in a process that has loaded MPI."""
-    if not _at_end:
-        return  # there is none here that can be loaded, or the program wants to do it
-
-    from mpi4py import MPI
-
-    if MPI.Is_initialized() and not MPI.Is_finalized():
-        _at_end.pop()()
 
 
 def native_world() -> NativeWorld:

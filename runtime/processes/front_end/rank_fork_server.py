@@ -22,12 +22,8 @@ from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals, coll
 from runtime.launchers.ranks import report_end
 from runtime.launchers.segments import mapped_segments, remove_segments
 from runtime.processes.rank import main as rank_main
-from runtime.processes.rank.forked_rank import become, end
+from runtime.processes.rank.forked_rank import become
 from runtime.processes.rank.proxy import WORD
-
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
-if TYPE_CHECKING:
-    from typing import NoReturn
 
 NAME = "gcm-ranks"
 """What this process is called where processes are listed."""
@@ -231,8 +227,8 @@ def _mark_in(settings: list[bytes]) -> bytes:
     return next((one for one in settings if one.startswith(begin)), b"")
 
 
-def main(words: list[str]) -> NoReturn:
-    """Run as this process, and as each rank that it forks.
+def main(words: list[str]) -> int:
+    """Run as this process, and as each rank that it forks; return the exit code.
 
     The words are the number of the socket at which proxies are expected, and what COMM_WORLD is.
     """
@@ -241,7 +237,6 @@ def main(words: list[str]) -> NoReturn:
     listener = _socket.socket(fileno=int(words[0]))
     os.set_inheritable(listener.fileno(), False)
     _load(words[1])
-    shared = frozenset(sys.modules)
     gc.freeze()  # what is loaded stays, and all ranks share it
     forked = RankForkServer(listener).serve()
     if forked is None:
@@ -249,7 +244,7 @@ def main(words: list[str]) -> NoReturn:
     request = become(*forked)
     family.rename(os.path.basename(sys.executable))
     sys.argv[1:] = request.words
-    end(rank_main.main(request.words, is_child=True), shared)
+    return rank_main.main(request.words, is_child=True)
 
 
 def _load(comm_world: str) -> None:

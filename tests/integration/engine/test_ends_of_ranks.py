@@ -35,6 +35,40 @@ if sys.argv[2] == "thread":
 """
 
 
+ODD_MODULES = """
+import atexit, ctypes, signal, sys, types
+
+class Unhashable(type):
+    def __eq__(self, other):
+        return self is other
+
+class Library(metaclass=Unhashable):  # a module only by its own word, as those of cffi
+    __slots__ = ()
+    __class__ = types.ModuleType
+
+    def __del__(self):
+        print("given up", ctypes.PyDLL)
+
+sys.modules["program_library"], kept = Library(), Library()
+sys.modules["program_ctypes"] = ctypes
+signal.signal(signal.SIGUSR1, lambda *_: print(kept))
+atexit.register(lambda: print("at exit", ctypes.PyDLL))
+file = open(sys.argv[1], "a")
+file.write("written\\n")
+"""
+
+
+def test_a_program_may_put_anything_among_its_modules(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(ODD_MODULES)
+    words = ["program.py", "file"]
+    alone = told([sys.executable, *words], tmp_path)
+    deploy = Path(sys.executable).with_name("gcm-deploy")
+    two = told([str(deploy), "--quiet", "-n", "2", *words], tmp_path)
+    assert sorted(two) == sorted(2 * alone)
+    assert [line.partition(" <")[0] for line in alone] == ["at exit", "given up", "given up"]
+    assert (tmp_path / "file").read_text() == "written\n" * 3
+
+
 @pytest.mark.parametrize("rest", ["nothing", "thread"])
 def test_a_rank_ends_as_python_does(tmp_path: Path, rest: str) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)

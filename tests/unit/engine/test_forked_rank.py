@@ -1,13 +1,9 @@
 from __future__ import annotations
 
 import marshal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from runtime.mpi.process import native
 from runtime.processes.rank.forked_rank import ProxyRequest
 
 HERE = {b"PATH": b"/bin", b"PYTHONPATH": b"/a:/b", b"LD_PRELOAD": b"x.so"}
@@ -52,49 +48,3 @@ def test_in_another_folder_a_relative_search_path_means_something_else(
     there = {**HERE, b"PYTHONPATH": path}
     assert request(there, b"/elsewhere").fits(there, b"/work") is fits
     assert request(there, b"/work").fits(there, b"/work")
-
-
-ENDING = """
-import sys
-from runtime.processes.rank.forked_rank import end
-from runtime.processes.rank.program import run_program
-
-shared = frozenset(sys.modules)
-code = run_program("script", sys.argv[1], [])[0]
-end(code, shared)
-"""
-PROGRAM = """
-import atexit
-import signal
-import sys
-
-class Kind(type):
-    def __eq__(self, other):  # so it has no hash
-        return self is other
-
-class OfKind(metaclass=Kind):
-    def __del__(self):
-        print("given up")
-
-kept = OfKind()
-signal.signal(signal.SIGUSR1, lambda *_: print(kept))
-atexit.register(print, "at exit")
-file = open(__file__ + ".out", "w")
-file.write("written")
-sys.exit(3)
-"""
-
-
-def test_the_end_of_a_rank_leaves_nothing_out(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM, "utf-8")
-    words = [sys.executable, "-c", ENDING, str(program)]
-    ended = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (3, "")
-    assert ended.stdout.splitlines() == ["at exit", "given up"]
-    assert (tmp_path / "program.py.out").read_text("utf-8") == "written"
-
-
-def test_a_rank_whose_mpi_cannot_be_loaded_ends_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mpi4py", None)
-    native.finalise()
