@@ -6,14 +6,15 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runtime.coupling.errors import CodeEnded, NotCoupled
+from runtime.coupling.peers import RESTART_SECONDS, Peers
 from runtime.matching import ANY, Envelope, Matcher, Pattern, PostedReceive, weight
 from runtime.transport.messages import PLAIN
 
 if TYPE_CHECKING:
-    from runtime.coupling.peers import Peers
     from runtime.machine.contracts import Coupling, Mail
     from runtime.matching.envelope import AnyOr
 
@@ -70,8 +71,11 @@ class CouplingMailbox:
         coupling: Coupling,
         mail_to: Callable[[str], Mail],
         report_after: float | None = REPORT_AFTER,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.peers = peers
+        self._clock = clock
         self.awaited: dict[AwaitedMessage, None] = {}
         """What threads wait for now, however long that may last."""
         self._waits = 0
@@ -108,8 +112,8 @@ class CouplingMailbox:
         doing = f"{self._me} sends a message with tag {tag} to rank {rank} of {code}"
         self._watch(code, rank)
 
-        def fault() -> CodeEnded | None:
-            return self.peers.fault_of(code, rank, doing)
+        def fault(waited: float = 0.0) -> CodeEnded | None:
+            return self.peers.fault_of(code, rank, doing, waited)
 
         def has_room() -> bool:
             return self.peers.has_begun(code) and self.peers.window(peer).is_open
@@ -155,7 +159,7 @@ class CouplingMailbox:
             try:
                 self._wait(
                     lambda: asked.has_come,
-                    lambda: self.peers.fault_of_pattern(pattern, doing),
+                    partial(self.peers.fault_of_pattern, pattern, doing),
                     doing,
                     timeout,
                     (RECEIVE, pattern),
@@ -229,25 +233,26 @@ class CouplingMailbox:
     def _wait(
         self,
         is_done: Callable[[], bool],
-        fault: Callable[[], CodeEnded | None],
+        fault: Callable[[float], CodeEnded | None],
         doing: str,
         timeout: float | None,
         what: tuple[str, Pattern],
     ) -> None:
         """Sleep until `is_done`, with the lock held; raise if that can no longer happen.
 
-        `what` is awaited: the kind of message, and its other end.
+        `fault` says why, after so many seconds. `what` is awaited: the kind of message, and its
+        other end.
         """
-        begun = time.monotonic()
+        begun = self._clock()
         report_after, awaited = self._report_after, None
         try:
             while not is_done():
-                ended = fault()
+                waited = self._clock() - begun
+                ended = fault(waited)
                 if ended is not None:
                     raise ended
                 if self._lost:
                     raise NotCoupled(f"the connection was lost while {doing}", cause=self._lost)
-                waited = time.monotonic() - begun
                 if timeout is not None and waited >= timeout:
                     raise TimeoutError(f"{doing}: timed out after {timeout:g} s")
                 if report_after is not None and waited >= report_after:
@@ -259,7 +264,9 @@ class CouplingMailbox:
                     self.awaited[awaited] = None
                 left = None if timeout is None else timeout - waited
                 until = None if report_after is None else report_after - waited
-                pauses = (one for one in (left, until) if one is not None)
+                restarted = self.peers.may_be_restarted(what[1])
+                hoping = RESTART_SECONDS - waited if restarted else None
+                pauses = (one for one in (left, until, hoping) if one is not None)
                 self._changed.wait(min(pauses, default=None))
         finally:
             if awaited is not None:

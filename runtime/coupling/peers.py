@@ -12,6 +12,9 @@ from runtime.matching import ANY, Pattern, ReceiveWindow, Window
 
 Peer = tuple[str, int]
 
+RESTART_SECONDS = 30.0
+"""How long a code that was started waits for one that had ended before, to be started again too."""
+
 
 class Order:
     """Messages from one rank to another, put into the order of their numbers.
@@ -52,12 +55,18 @@ class Peers:
         directory: CodeDirectory,
         states: Mapping[str, tuple[int, str | None]],
     ) -> None:
-        """`states` gives for each code its incarnation, and why that ended, None if it has not."""
+        """`states` gives for each code its incarnation, and why that ended, None if it has not.
+
+        The incarnation 0 of a code that has ended says that it had done so before the code of `me`
+        was started, and may be started again as well.
+        """
         self.me = me
         self.incarnation = incarnation
         self.directory = directory
         self._incarnations = {name: state[0] for name, state in states.items()} | {DRIVER: 1}
-        self._ended = {name: why for name, (_, why) in states.items() if why is not None}
+        ended = [(name, number, why) for name, (number, why) in states.items() if why is not None]
+        self._ended = {name: why for name, number, why in ended if number}
+        self._ended_before = {name: why for name, number, why in ended if not number}
         self._ended_ranks: dict[Peer, str] = {}
         self._watched: set[Peer] = set()
         self._windows: dict[Peer, Window] = {}
@@ -73,6 +82,7 @@ class Peers:
             return
         self._incarnations[code] = incarnation
         self._ended.pop(code, None)
+        self._ended_before.pop(code, None)
         self._watched = {peer for peer in self._watched if peer[0] != code}
         of_peers: tuple[dict[Peer, Any], ...] = (self._ended_ranks, self._windows, self._sent)
         for known in of_peers:
@@ -140,24 +150,43 @@ class Peers:
         """Return whether a code was ever started."""
         return self._incarnations.get(code, 0) > 0
 
-    def fault_of(self, code: str, rank: int | None, doing: str) -> CodeEnded | None:
-        """Return why `doing` something with a code, or one rank of it, would wait for ever."""
+    def may_be_restarted(self, pattern: Pattern) -> bool:
+        """Return whether a wait may end once a code is started again that had ended before."""
+        codes = self._ended_before if pattern.code is ANY else (pattern.code,)
+        return any(code in self._ended_before for code in codes)
+
+    def fault_of(
+        self, code: str, rank: int | None, doing: str, waited: float = 0.0
+    ) -> CodeEnded | None:
+        """Return why `doing` something with a code, or one rank of it, would wait for ever.
+
+        `waited` is how many seconds that has lasted.
+        """
         if rank is not None and (code, rank) in self._ended_ranks:
             what = f"rank {rank} of {code} has ended while {doing}"
             return CodeEnded(what, code=code, rank=rank, cause=self._ended_ranks[code, rank])
         if code in self._ended:
             what = f"{code} has ended while {doing}"
             return CodeEnded(what, code=code, rank=None, cause=self._ended[code])
+        if code in self._ended_before and waited >= RESTART_SECONDS:
+            what = (
+                f"{code} had ended before {self.me[0]} was started, and was not started again"
+                f" within {RESTART_SECONDS:g} s while {doing}"
+            )
+            return CodeEnded(what, code=code, rank=None, cause=self._ended_before[code])
         return None
 
-    def fault_of_pattern(self, pattern: Pattern, doing: str) -> CodeEnded | None:
+    def fault_of_pattern(
+        self, pattern: Pattern, doing: str, waited: float = 0.0
+    ) -> CodeEnded | None:
         """Return why waiting for a message would be in vain, None as long as it may come."""
         if pattern.code is not ANY:
             rank = None if pattern.rank is ANY else pattern.rank
-            return self.fault_of(pattern.code, rank, doing)
+            return self.fault_of(pattern.code, rank, doing, waited)
         others = [name for name in self.directory.sizes if name != self.me[0]]
         alone = self.directory.sizes.get(self.me[0], 0) <= 1
-        if not alone or not others or not all(name in self._ended for name in others):
+        ended = self._ended | (self._ended_before if waited >= RESTART_SECONDS else {})
+        if not alone or not others or not all(name in ended for name in others):
             return None
         what = f"all other codes ({', '.join(others)}) have ended while {doing}"
-        return CodeEnded(what, code=others[-1], rank=None, cause=self._ended[others[-1]])
+        return CodeEnded(what, code=others[-1], rank=None, cause=ended[others[-1]])

@@ -32,8 +32,8 @@ class CouplingRegistry:
     It notifies participants when a code starts and ends. The address and the end of a single rank
     are sent only to those that exchange messages with it.
 
-    A code that had ended before another one was started counts for that one as not started yet, so
-    that several codes can be restarted one after the other.
+    A code that had ended before another one was started may be started again too: codes are
+    restarted one after the other. The other one waits for that, but not for ever.
     """
 
     def __init__(self, directory: CodeDirectory, machine: bytes = b"") -> None:
@@ -120,7 +120,7 @@ class CouplingRegistry:
     def _state_for(self, code: str, other: str) -> tuple[int, str | None]:
         ended_before = self._ended_at.get(other, 0) < self._began_at.get(code, 0)
         incarnation, why = self._states[other]
-        return (0, None) if why is not None and ended_before else (incarnation, why)
+        return (0, why) if why is not None and ended_before else (incarnation, why)
 
     def watch(self, member: str, code: str, rank: int) -> None:
         """Tell a member the address of a rank, and when it ends or that it has ended."""

@@ -11,7 +11,7 @@ from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.components.wrapper import Wrapper
 from gcm.interfaces.distribution import redistributes
-from gcm.interfaces.interface import ClientInterface, ServerInterface
+from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
 from gcm.interfaces.stub import Stub
 from gcm.interfaces.types import ComponentType, InterfaceType
 from runtime.hosting.mirrored_content import MirroredContent
@@ -51,9 +51,10 @@ class Mirror(Wrapper):
         return self.mirrored.remote(interface.type).port(operation)
 
     def _add_interface(self, declared: InterfaceType) -> ClientInterface | ServerInterface:
-        if not (declared.is_server and _identifies_clients(declared)):
+        made = _interface_there(self, declared)
+        if made is None:
             return super()._add_interface(declared)
-        made = self._interfaces[declared.name] = _ServerThere(self, declared)
+        self._interfaces[declared.name] = made
         return made
 
 
@@ -106,16 +107,19 @@ class MirroredComposite(Composite):
         return there.port(operation)
 
     def _add_interface(self, declared: InterfaceType) -> ClientInterface | ServerInterface:
-        if declared.is_internal or not (declared.is_server and _identifies_clients(declared)):
+        made = None if declared.is_internal else _interface_there(self, declared)
+        if made is None:
             return super()._add_interface(declared)
-        made = self._interfaces[declared.name] = _ServerThere(self, declared)
+        self._interfaces[declared.name] = made
         self._add_face(declared.inner())
         return made
 
     def _add_face(self, inside: InterfaceType) -> ClientInterface | ServerInterface:
-        if inside.name in self._inner or inside.is_client or not _identifies_clients(inside):
+        known = inside.name in self._inner
+        made = None if known else _interface_there(self, inside, internal=True)
+        if made is None:
             return super()._add_face(inside)
-        made = self._inner[inside.name] = _ServerThere(self, inside, internal=True)
+        self._inner[inside.name] = made
         return made
 
 
@@ -148,8 +152,33 @@ class PassedComposite(Composite):
         self._changed(self)
 
 
+def _interface_there(
+    owner: Mirror | MirroredComposite, declared: InterfaceType, *, internal: bool = False
+) -> ClientInterface | ServerInterface | None:
+    """Return an interface of a mirror; None for a server that does not know its clients."""
+    if declared.is_client:
+        return _ClientThere(owner, declared, internal=internal)
+    if _identifies_clients(declared):
+        return _ServerThere(owner, declared, internal=internal)
+    return None
+
+
 def _identifies_clients(declared: InterfaceType) -> bool:
     return declared.is_gathercast or redistributes(declared.signature)
+
+
+class _ClientThere(ClientInterface):
+    """A client interface of a mirror. What is unbound here is unbound there at once.
+
+    The component may never start again, and who gathers its calls must not wait for it.
+    """
+
+    __slots__ = ()
+
+    def unbind(self, server: ServerEnd | None = None) -> None:
+        """Remove the binding to `server`, or all bindings, here and where the component is."""
+        super().unbind(server)
+        cast(Mirror | MirroredComposite, self.owner).mirrored.unbound(self)
 
 
 class _ServerThere(ServerInterface):

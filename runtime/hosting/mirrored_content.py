@@ -37,9 +37,10 @@ def to_nobody(_path: str, _node: NodeProcess) -> None:
 class MirroredContent:
     """Everything the mirror is asked goes to the component in the node process.
 
-    Bindings are taken there when the mirror starts, since that is when they are complete. Among
-    the mirrors that start together a server starts before its clients, which may call it at once;
-    among those that stop together a client stops first, while its server still answers it.
+    Bindings are taken there when the mirror starts, since that is when they are complete; what is
+    unbound is unbound there at once. Among the mirrors that start together a server starts before
+    its clients, which may call it at once; among those that stop together a client stops first,
+    while its server still answers it.
 
     A binding through composites of this process that do nothing to its calls leads past them for
     as long as that is so.
@@ -120,6 +121,15 @@ class MirroredContent:
                     self._lead(client)
                 except (ChannelClosed, Unreachable):
                     continue  # a node is gone: no calls to lead
+
+    def unbound(self, client: ClientInterface) -> None:
+        """Unbind the component too from what its mirror is bound to no more."""
+        if client.name not in self._led:
+            return  # it was never told of the binding
+        try:
+            self._lead(client)
+        except (ChannelClosed, Unreachable):  # its node is gone, and so is its binding
+            del self._led[client.name]
 
     @property
     def has_moved(self) -> bool:

@@ -267,14 +267,19 @@ class DeployedAssembly:
         self._ended.set()
 
     def _stop_and_terminate(self) -> Exception | None:
-        """End all components; return what was raised instead."""
+        """End all components; return the first error.
+
+        Those that did not stop in order are terminated too: a call of a stopped component waits for
+        its next start, one of a terminated component is refused.
+        """
         assert self._root is not None
-        try:
-            self._root.stop()
-            self._root.terminate()
-        except Exception as error:  # hooks of the user's may raise anything
-            return error
-        return None
+        first: Exception | None = None
+        for end in (self._root.stop, self._root.terminate):
+            try:
+                end()
+            except Exception as error:  # hooks of the user's may raise anything
+                first = first or error
+        return first
 
     def _claim_end(self) -> bool:
         with self._changed:

@@ -12,6 +12,7 @@ from gcm import Component, submit
 from gcm.adl import Assembly
 from gcm.errors import IllegalLifeCycleError, NoSuchAttributeError
 from gcm.membranes.attribute import AttributeController
+from gcm.membranes.content import ContentController
 from runtime.hosting.mirror import Mirror
 from runtime.hosting.node_factory import NodeFactory
 from runtime.transport.errors import ChannelClosed
@@ -165,6 +166,30 @@ def test_gathercast_between_nodes_and_the_launcher(launcher: Launcher) -> None:
         values, _ = far.result(20)
         assert sorted(values) == [1, 2]
         assert near == (values, os.getpid())
+
+
+@pytest.mark.parametrize("server", ["vn1", "here"])
+def test_a_client_that_is_unbound_and_removed_is_waited_for_no_more(
+    launcher: Launcher, server: str
+) -> None:
+    launcher.start("/node1", "/node2")
+    described = Assembly("app")
+    described.primitive("adder", Adder, node=server)
+    for name in ("first", "second"):
+        described.primitive(name, Client, node="vn2")
+        described.bind(f"{name}.sum", "adder.sum")
+    with deployed(launcher, described, vn1="/node1", vn2="/node2") as root:
+        first, second = (
+            submit(root.find(one).stub("run", Run).run, 1) for one in ("first", "second")
+        )
+        assert first.result(20)[0] == second.result(20)[0] == [1, 1]
+        root.stop()
+        gone = root.find("second")
+        gone.unbind("sum")
+        root.controller(ContentController).remove(gone)
+        root.start()
+        left = submit(root.find("first").stub("run", Run).run, 2)
+        assert left.result(20)[0] == [2]
 
 
 def test_what_fails_to_start_there_stops_what_was_started_before(launcher: Launcher) -> None:

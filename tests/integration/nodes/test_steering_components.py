@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 
 from gcm import submit
 from gcm.documents import Diagnostics
-from gcm.errors import IllegalContentError
+from gcm.errors import IllegalContentError, IllegalLifeCycleError
 from gcm.membranes.migration import MigrationController
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.errors import GridError
@@ -137,6 +138,19 @@ def test_a_deployed_assembly_is_rebound_under_load_and_loses_nothing(
         assert work(3) == ("lab/rack/blade2", 6)
     outcome = machine.wait(LONG)
     assert (outcome.exit_code, outcome.errors) == (0, ())
+
+
+def test_a_call_after_a_lost_node_has_ended_the_run_is_refused(plan: DeploymentPlan) -> None:
+    machine = Machine(plan, steered=True).start()
+    work: Any = machine.deployed(LONG).server("serve").stub.work  # type: ignore[attr-defined]
+    assert machine._deployed is not None
+    (pid,) = (one.pid for one in machine._deployed.reports() if one.path == "/app/first")
+    os.kill(pid, signal.SIGKILL)
+    outcome = machine.wait(LONG)
+    assert outcome.exit_code == 204
+    assert "office/desk/node1: the process of this node has ended" in outcome.errors[0]
+    with pytest.raises(IllegalLifeCycleError, match="the component has ended"):
+        work(1)
 
 
 def test_a_machine_that_has_ended_has_no_assembly(plan: DeploymentPlan) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +14,7 @@ from gcm.interfaces.future import Future
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeEnded, NotCoupled
 from runtime.coupling.mailbox import CouplingMailbox
-from runtime.coupling.peers import Peers
+from runtime.coupling.peers import RESTART_SECONDS, Peers
 from runtime.coupling.registry import CouplingRegistry
 from runtime.machine.calls import CallRefused, stub
 from runtime.machine.contracts import Coupling, CouplingNews, Mail
@@ -170,7 +171,7 @@ def test_a_code_that_is_started_again_is_reached_again() -> None:
     assert fresh.receive("a").value == "there is room again"
 
 
-def test_a_code_that_ended_before_counts_as_not_started_yet() -> None:
+def test_a_code_that_ended_before_may_be_started_again() -> None:
     ranks = Exchange(running=("b",))
     ranks.registry.ended("b", "done")
     ranks.registry.began("a", 1)
@@ -185,6 +186,28 @@ def test_a_code_that_ended_before_counts_as_not_started_yet() -> None:
     ranks.registry.ended("b", "done again")
     with pytest.raises(CodeEnded):
         first.receive("b")
+
+
+@pytest.mark.parametrize(
+    ("wait", "what"),
+    [
+        (lambda box: box.send(1, "b", 0, 0), "was not started again within 30 s while a sends"),
+        (lambda box: box.receive("b", 1), "was not started again within 30 s while a waits"),
+        (lambda box: box.receive(ANY), "all other codes (b) have ended while a waits"),
+    ],
+)
+def test_a_code_that_ended_before_and_stays_so_is_waited_for_a_while_only(
+    wait: Callable[[CouplingMailbox], Any], what: str
+) -> None:
+    ranks = Exchange(running=("b",))
+    ranks.registry.ended("b", "done")
+    ranks.registry.began("a", 1)
+    first = ranks.join("0:0:0")
+    times = iter((0.0, RESTART_SECONDS - 0.001, RESTART_SECONDS))
+    first._clock = lambda: next(times)
+    with pytest.raises(CodeEnded, match=re.escape(what)) as caught:
+        wait(first)
+    assert caught.value.cause == "done"
 
 
 def test_the_driver_takes_part_like_a_code_of_one_rank() -> None:
