@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 RECORD = b"\x1e"  # begins each record, which is one line: rank, stream, what was written
 OUTPUT, ERROR, END = b"o", b"e", b"x"
 ESCAPE, NEWLINE, ITSELF = b"\x10", b"\x10n", b"\x10p"
+TAG_LIKE, NO_TAG = b"]<std", b"]\x10<std"
+"""What every tag of an Open MPI has, and how it is written so that a rank's text has none."""
 ATOMIC = 4096  # what a pipe takes in one piece, at least on Linux
 ROOM = ATOMIC - 64  # for text, beside tags of ours and of `mpiexec`
 LINGER = 1.0  # seconds to listen to what a rank left running after its end
@@ -268,7 +270,7 @@ def records(head: bytes, data: bytes) -> list[bytes]:
     >>> records(b"0 o ", b"one\\ntwo\\n")
     [b'0 o one\\x10ntwo\\x10n\\n']
     """
-    text = data.replace(ESCAPE, ITSELF).replace(b"\n", NEWLINE)
+    text = data.replace(ESCAPE, ITSELF).replace(b"\n", NEWLINE).replace(TAG_LIKE, NO_TAG)
     found, begin = [], 0
     while begin < len(text):
         end = min(begin + ROOM, len(text))
@@ -280,4 +282,4 @@ def records(head: bytes, data: bytes) -> list[bytes]:
 
 def unescaped(text: bytes) -> bytes:
     """Return what was written from the text of a record."""
-    return text.replace(NEWLINE, b"\n").replace(ITSELF, ESCAPE)
+    return text.replace(NEWLINE, b"\n").replace(NO_TAG, TAG_LIKE).replace(ITSELF, ESCAPE)

@@ -38,7 +38,7 @@ class OpenMpi(NativeMpi):
         "OMPI_UNIVERSE_SIZE",
         "PRTE_LAUNCHED",
     )
-    tag = re.compile(rb"\[\d+,(\d+)\]<std(out|err)>: ?")
+    tag = re.compile(rb"\[\d+,(\d+)\]<std(out|err)>:")
     signal_words = re.compile(r"exited on signal (\d+)")
     tries_every_interface = True
     interface_options = ("btl_tcp_if", "oob_tcp_if", "UCX_NET_DEVICES")
@@ -50,7 +50,7 @@ class OpenMpi(NativeMpi):
         """
         handed = {name for name, value in world.environment.items() if value is not None}
         names = sorted(handed - {*world.options}) if world.is_elsewhere else ()
-        return ("--output", "tag", *(word for name in names for word in ("-x", name)))
+        return ("--tag-output", *(word for name in names for word in ("-x", name)))
 
     def environment(self, world: MpiWorld, *, is_root: bool) -> Mapping[str, str]:
         """Allow root, and more ranks than cores, which then must not be bound to cores.

@@ -22,8 +22,7 @@ from runtime.launchers.local import LocalLauncher
 from runtime.launchers.peer import Here, PeerLauncher, Stored
 from runtime.launchers.session import GuardSession
 from runtime.launchers.ssh import SshLauncher
-from runtime.native_mpi import KNOWN
-from tests.mpi_homes import MpiHome, mpi_homes  # noqa: F401 - a fixture
+from tests.mpi_homes import PACKAGES, MpiHome, mpi_homes  # noqa: F401 - a fixture
 
 SSHD = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
 PORTS = (
@@ -272,7 +271,7 @@ def wait_gone() -> Callable[[list[int], float], list[int]]:
     return wait
 
 
-@pytest.fixture(params=[one.name for one in KNOWN])
+@pytest.fixture(params=list(PACKAGES))
 def mpi(
     request: pytest.FixtureRequest,
     mpi_homes: dict[str, MpiHome | str],  # noqa: F811 - the fixture

@@ -181,7 +181,7 @@ def test_values_of_the_environment_stay_out_of_every_command(read: Any, flavour:
     assert plan.step("ranks:0:0").environment == {"TOKEN": "s3cret"}
     assert not any("s3cret" in word for step in plan.steps for word in step.argv)
     assert "s3cret" not in str(plan.step("ranks:0:0").as_dict())
-    exported = ("--output", "tag", "-x", "TOKEN") if flavour == "openmpi" else ()
+    exported = ("--tag-output", "-x", "TOKEN") if flavour == "openmpi" else ()
     argv = plan.step("ranks:0:0").argv
     assert argv[argv.index("n1:3") + 1 : argv.index("-v")] == exported
 

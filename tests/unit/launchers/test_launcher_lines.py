@@ -121,7 +121,8 @@ class Heard:
         st.tuples(
             st.integers(0, 2),
             st.sampled_from("oe"),
-            st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\x1e", b"\x10", b"n", b"p", b"\xff"]))
+            st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\x1e", b"\x10", b"n", b"p", b"\xff", b" ",
+                                      b"[1,1]<stdout>: "]))
             .map(b"".join),
         ),
         max_size=8,
@@ -142,6 +143,31 @@ def test_records_of_all_ranks_come_out_as_they_were_written(
         for letter, stream in (("o", OutputStream.OUTPUT), ("e", OutputStream.ERROR)):
             own = [data for *whom, data in written if whom == [rank, letter]]
             assert heard.by(rank, stream) == b"".join(own)
+    assert heard.by(None, OutputStream.ERROR) == b""
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40)), min_size=1, max_size=60),
+    st.sampled_from([b" a  [1,2]<stderr>:b\n", b"\n\n x", b"\x10<std]"]),
+)
+def test_records_come_out_whole_where_pieces_of_lines_are_tagged(
+    read: list[tuple[int, int]], text: bytes
+) -> None:
+    """Open MPI 4 tags each piece that it has read, and behind each newline in it."""
+    said = [text * (5 + rank) for rank in range(3)]
+    left = [
+        b"".join(ranks.records(ranks.RECORD + f"{rank} o ".encode(), data))
+        for rank, data in enumerate(said)
+    ]
+    heard = Heard()
+    for rank, length in [*read, *((rank, 10_000) for rank in range(3))]:
+        piece, left[rank] = left[rank][:length], left[rank][length:]
+        tag = f"[1,{rank}]<stderr>:".encode()
+        for line in piece.splitlines(keepends=True) if piece else ():
+            heard.sink.received(OutputStream.ERROR, tag + line)
+    heard.sink.finished()
+    for rank in range(3):
+        assert heard.by(rank, OutputStream.OUTPUT) == said[rank]
     assert heard.by(None, OutputStream.ERROR) == b""
 
 

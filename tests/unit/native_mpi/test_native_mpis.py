@@ -41,14 +41,14 @@ def test_all_are_started_in_the_same_way_but_for_their_own_options() -> None:
     begin, end = ("/opt/mpiexec", "-n", "3", "--host", "n1:2,n2:1"), ("-v", "prog", "arg")
     assert NativeMpi().argv(WORLD) == (*begin, *end)
     assert MPICH.argv(WORLD) == (*begin, *end)
-    assert OPEN_MPI.argv(WORLD) == (*begin, "--output", "tag", "-x", "WORD", *end)
+    assert OPEN_MPI.argv(WORLD) == (*begin, "--tag-output", "-x", "WORD", *end)
 
 
 def test_open_mpi_hands_each_variable_on_once_and_only_to_other_hosts() -> None:
     here = MpiWorld(("p",), 1, environment={"WORD": "x"})
-    assert OPEN_MPI.own_options(here) == ("--output", "tag")
+    assert OPEN_MPI.own_options(here) == ("--tag-output",)
     named = MpiWorld(("p",), 1, options=("--host", "n1", "-x", "A"), environment={"A": "", "B": ""})
-    assert OPEN_MPI.own_options(named) == ("--output", "tag", "-x", "B")
+    assert OPEN_MPI.own_options(named) == ("--tag-output", "-x", "B")
 
 
 def test_a_command_hides_an_outer_job_and_lets_root_run() -> None:
