@@ -14,7 +14,6 @@ import pytest
 
 from runtime.native_mpi import MPICH, OPEN_MPI, NativeMpi, native_mpi
 
-
 OPEN_MPI_4 = "openmpi-4"
 """The name of the older Open MPI, whose `mpiexec` takes other options than the newer one."""
 

@@ -27,6 +27,9 @@ oarsub ${1:+-r "$(date -d "+$1 seconds" "+%F %T")"} -S "$file" || {
     code=$?; rm -f "$file"; date "+NOW=%F %T"; exit $code
 }
 """
+_REMOTE_SHELLS = ("HYDRA_LAUNCHER_EXEC", "PRTE_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent")
+"""Variables that tell a native MPI by what it reaches other hosts."""
+
 _TIME = r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"
 
 
@@ -114,7 +117,7 @@ class Oar(BatchSystem):
     def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return `oarsh`, which goes into the job that a variable names, for a native MPI too."""
         job = f"OAR_JOB_ID={grant.job.number}"
-        there = dict.fromkeys(("HYDRA_LAUNCHER_EXEC", "PRTE_MCA_plm_ssh_agent"), "oarsh")
+        there = dict.fromkeys(_REMOTE_SHELLS, "oarsh")
         there["OAR_JOB_ID"] = grant.job.number
         return ("env", job, *remote_shell("oarsh", grant.hosts[0], there))
 

@@ -10,6 +10,7 @@ from runtime.deployment import Position
 from runtime.doctor.checks import CHECKS, install
 from runtime.doctor.reaching import check_reached
 from runtime.doctor.records import Dial, Finding, Record
+from runtime.mpi4py_version import is_too_old
 from runtime.routing import Leg, Rank, Route, Stop, routes
 from runtime.topology import Grid, Identifier
 
@@ -36,7 +37,7 @@ def check_versions(records: Sequence[Record]) -> Iterator[Finding]:
             continue
         versions = {"python": ".".join(map(str, facts.version)), **facts.packages}
         for name, version in versions.items():
-            if not version or name not in _WHY:
+            if not version or name not in _WHY or (name == "mpi4py" and is_too_old(version)):
                 continue
             known, where = reference.setdefault(name, (version, host.where))
             if _short(version) == _short(known):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from gcm.documents import Severity
 from runtime.doctor.records import ExaminedHost, Finding, HostFacts, Record
 from runtime.host_addresses import VIRTUAL
+from runtime.mpi4py_version import OLDEST_MPI4PY, is_too_old
 from runtime.native_mpi import is_interface_chosen, native_mpi, native_mpi_of_library
 
 MIB = 1 << 20
@@ -68,6 +69,15 @@ def check_mpi(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[
             f"{install(facts, 'mpi4py')}; or name another Python:"
             ' <front-end python="/path/to/python"/>',
             severe=host.is_here,
+        )  # fmt: skip
+        return
+    version = facts.packages.get("mpi4py", "")
+    if host.needs_mpi4py and is_too_old(version):
+        yield _finding(
+            host, "old-mpi4py", f"the mpi4py of {facts.python} is {version}",
+            f"ranks need {OLDEST_MPI4PY}.0 or newer, and would end at its import",
+            f"{install(facts, f'mpi4py>={OLDEST_MPI4PY}')}, with the MPI of that cluster loaded"
+            ' (module load ...); or name another Python: <front-end python="/path/to/python"/>',
         )  # fmt: skip
         return
     if host.needs_mpi4py and facts.library_fault:

@@ -160,7 +160,7 @@ def _library() -> list[str]:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return ["", f"it was not loaded within {IMPORT_TIMEOUT:g} s"]
-    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    lines = [line.strip() for line in done.stdout.replace("\0", "").splitlines() if line.strip()]
     if done.returncode == 0 and lines:
         return [" ".join(lines[0].split()), ""]
     return ["", (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]]

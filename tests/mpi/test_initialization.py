@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.commands import gcm_deploy
 from tests.grids import Grid, Plain
 
 pytestmark = pytest.mark.mpi
@@ -204,3 +207,12 @@ def test_errors_of_lost_processes_have_their_texts_after_the_end_of_mpi(grid: Gr
         assert lines[0] == "a process has failed"
         assert lines[1] == " | ".join(["the communicator was revoked"] * 3)
         assert lines[2].startswith("Invalid rank")
+
+
+def test_an_mpi4py_that_is_too_old_is_refused_with_its_version(tmp_path: Path) -> None:
+    text = 'import mpi4py\nmpi4py.__version__ = "3.1.4"\nfrom mpi4py import MPI\n'
+    (tmp_path / "program.py").write_text(text)
+    done = gcm_deploy("-n", "2", "program.py", cwd=tmp_path)
+    first = done.stderr.splitlines()[0]
+    assert done.returncode == 1
+    assert re.search(r"ImportError: mpi4py 3\.1\.4 in \S+ is too old: ranks need 4\.0", first)

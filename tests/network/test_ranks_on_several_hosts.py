@@ -12,9 +12,9 @@ from xml.sax.saxutils import quoteattr
 import pytest
 
 from benchmarks.grid import SSH, EmulatedGrid, Layout, missing
-from runtime.native_mpi import MPICH, OPEN_MPI, NativeMpi
+from runtime.native_mpi import MPICH, OPEN_MPI
 from tests.leftovers import await_end
-from tests.mpi_homes import MpiHome, find_mpi
+from tests.mpi_homes import OPEN_MPI_4, MpiHome, find_mpi
 from tools.on_grids import COMMAND, ROOT
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.mpi]
@@ -75,18 +75,19 @@ time.sleep(600)
 
 
 @pytest.mark.parametrize(
-    ("native", "over_ssh", "library"),
+    ("name", "over_ssh", "library"),
     [
-        (MPICH, f"-launcher ssh -launcher-exec {SSH}", "MPICH"),
-        (OPEN_MPI, f"--prtemca plm_ssh_agent {SSH}", "Open"),
+        (MPICH.name, f"-launcher ssh -launcher-exec {SSH}", "MPICH"),
+        (OPEN_MPI.name, f"--prtemca plm_ssh_agent {SSH}", "Open"),
+        (OPEN_MPI_4, f"--mca plm_rsh_agent {SSH}", "Open"),
     ],
-    ids=["mpich", "openmpi"],
+    ids=["mpich", "openmpi", "openmpi-4"],
 )
 def test_all_hosts_of_a_cluster_are_one_world_of_its_native_mpi(
-    tmp_path: Path, native: NativeMpi, over_ssh: str, library: str
+    tmp_path: Path, name: str, over_ssh: str, library: str
 ) -> None:
     """Its ranks are where the plan has them, with the environment of the descriptor."""
-    home = find_mpi(native)
+    home = find_mpi(name)
     if lacking := missing() or (home if isinstance(home, str) else ""):
         pytest.skip(lacking)
     assert isinstance(home, MpiHome)

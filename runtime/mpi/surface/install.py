@@ -5,12 +5,15 @@ Until then nothing is loaded, so that a program without MPI starts as quickly as
 
 from __future__ import annotations
 
+import importlib
+import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from runtime.mpi.progress.predefined import let_world_be_grid
+from runtime.mpi4py_version import OLDEST_MPI4PY, is_too_old
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -72,6 +75,7 @@ def load() -> ModuleType:
     global _native  # noqa: PLW0603 - a process has one MPI
     if _finder is not None and _finder in sys.meta_path:
         _finder.step_aside()
+    _refuse_old_package()
     from runtime.mpi.surface import mpi_module
 
     if _finder is not None and _native is None:
@@ -79,6 +83,18 @@ def load() -> ModuleType:
         sys.modules[NAME] = mpi_module
         sys.modules[PACKAGE].__class__ = _Package
     return mpi_module
+
+
+def _refuse_old_package() -> None:
+    """Raise ImportError for an mpi4py of which our module cannot be made."""
+    package = importlib.import_module(PACKAGE)
+    if is_too_old(package.__version__):
+        folder = os.path.dirname(package.__file__ or PACKAGE)
+        raise ImportError(
+            f"mpi4py {package.__version__} in {folder} is too old: ranks need {OLDEST_MPI4PY}.0 or"
+            f" newer. Install it with '{sys.executable} -m pip install \"mpi4py>={OLDEST_MPI4PY}\"'"
+            " and the MPI of the cluster loaded, or name another Python in <front-end python=...>"
+        )
 
 
 _native: ModuleType | None = None

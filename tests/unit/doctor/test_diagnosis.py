@@ -97,6 +97,7 @@ def test_a_healthy_host_has_no_findings() -> None:
     [
         ({"mpiexec": ""}, "no-mpiexec", "error"),
         ({"packages": {"numpy": "2.1.0", "mpi4py": ""}}, "no-mpi4py", "warning"),
+        ({"packages": {"numpy": "2.1.0", "mpi4py": "3.1.4"}}, "old-mpi4py", "error"),
         ({"library": "", "library_fault": "no libmpi.so.12"}, "mpi4py-broken", "error"),
         ({"missing": ("numpy",)}, "no-module", "error"),
         ({"names": {"n1": []}}, "unresolvable-name", "warning"),
