@@ -105,6 +105,9 @@ def test_the_last_lines_of_many_blocks_are_kept_as_text() -> None:
     assert list(last.lines) == expected
 
 
+PIECES = [b"a", b" ", b"\n", b"\r", b"\x1e", b"\x10", b"n", b"p", b"\xff", b"[1,1]<stdout>: "]
+
+
 class Heard:
     """What comes out of records, joined again for each rank and stream."""
 
@@ -121,9 +124,7 @@ class Heard:
         st.tuples(
             st.integers(0, 2),
             st.sampled_from("oe"),
-            st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\x1e", b"\x10", b"n", b"p", b"\xff", b" ",
-                                      b"[1,1]<stdout>: "]))
-            .map(b"".join),
+            st.lists(st.sampled_from(PIECES)).map(b"".join),
         ),
         max_size=8,
     ),
