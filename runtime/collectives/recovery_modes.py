@@ -21,9 +21,11 @@ class RecoveryMode(StrEnum):
     SHRINK = "shrink"
     """A communicator of those that are left, with new ranks without gaps."""
     BLANK = "blank"
-    """A communicator of the same size; the ranks of the lost are gaps."""
+    """A communicator of the same size; lost ranks are gaps, which can be filled later."""
     REBUILD = "rebuild"
-    """A communicator of the same size; lost ranks are restarted."""
+    """A communicator of the same size; lost ranks and gaps are restarted, in their places."""
+    REBUILD_AT_END = "rebuild-at-end"
+    """The same, but those that are left come first, and the restarted ranks behind them."""
     ABORT = "abort"
     """None: a loss ends the run."""
 
@@ -106,10 +108,10 @@ class Modes:
 
     >>> str(Modes.of({"gcm_recovery": "blank", "gcm_recovery_messages": "cont"}))
     'blank, cont'
-    >>> Modes.of({"gcm_recovery": "heal"})
+    >>> Modes.of({"gcm_recovery": "heal"})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ValueError: gcm_recovery is 'heal', and not one of none, shrink, blank, rebuild, abort
+    ValueError: gcm_recovery is 'heal', and not one of none, shrink, blank, rebuild, ...
     """
 
     def __init__(
@@ -124,6 +126,16 @@ class Modes:
         self.recovery = recovery
         self.messages = messages or usual
         self.is_strict = is_strict
+
+    @property
+    def fills_gaps(self) -> bool:
+        """Whether a recovery restarts ranks, those of gaps that were left before among them."""
+        return self.recovery in (RecoveryMode.REBUILD, RecoveryMode.REBUILD_AT_END)
+
+    @property
+    def puts_newcomers_last(self) -> bool:
+        """Whether restarted ranks come behind those that are left."""
+        return self.recovery is RecoveryMode.REBUILD_AT_END
 
     @classmethod
     def of(cls, info: Mapping[str, str], before: Modes | None = None) -> Modes:
@@ -189,15 +201,18 @@ class CommunicatorLife:
 
 
 def with_places_taken(
-    group: Iterable[int], failed: Iterable[int], newest: Mapping[int, int]
+    group: Iterable[int], newest: Mapping[int, int], *, at_end: bool = False
 ) -> tuple[int, ...]:
-    """Return a group with its failed members replaced.
+    """Return a group whose lost members, the keys of `newest`, are replaced by their successors.
 
-    >>> with_places_taken((0, 1, 2), {1}, {1: 3})
-    (0, 3, 2)
+    >>> with_places_taken((0, 1, 2), {1: 3}), with_places_taken((0, 1, 2), {1: 3}, at_end=True)
+    ((0, 3, 2), (0, 2, 3))
     """
-    gone = set(failed)
-    return tuple(newest[one] if one in gone else one for one in group)
+    if not at_end:
+        return tuple(newest.get(one, one) for one in group)
+    group = tuple(group)
+    left = (one for one in group if one not in newest)
+    return (*left, *(newest[one] for one in group if one in newest))
 
 
 def flag_of_newcomers(newest: Iterable[int], *, have_come: bool) -> int:

@@ -123,6 +123,66 @@ def test_lost_ranks_are_started_again_and_join_each_communicator_that_is_recover
         ]
 
 
+def test_gaps_are_filled_later_in_their_places_or_behind_the_others(grid: Grid) -> None:
+    said = grid(
+        "1+1|2",
+        HEAD
+        + """
+    recoveries = ("rebuild", "rebuild-at-end")
+    if world.Get_attr(MPI.FT_INCARNATION) == 1:
+        comms = [with_modes("blank", "cont") for _ in recoveries]
+        lose(1)
+        comms = [one.Dup() for one in comms]
+        print(*(one.allgather(world.rank) for one in comms), flush=True)
+        for comm, recovery in zip(comms, recoveries):
+            info = MPI.Info.Create()
+            info.Set("gcm_recovery", recovery)
+            comm.Set_info(info)
+    else:
+        comms = [world] * 2
+    for comm in comms:
+        made = comm.Dup()
+        print(made.rank, made.allgather(world.rank), made.allreduce(1), made.Dup().size)
+        print(comm.Create(comm.Get_group()).allgather(world.rank), flush=True)
+    """,
+        failures="return",
+    )
+    gap = "[0, None, 2, 3] [0, None, 2, 3]"
+    for rank in range(4):
+        assert said[rank] == [
+            *([gap] if rank != 1 else []),
+            f"{rank} [0, 1, 2, 3] 4 4",
+            "[0, 1, 2, 3]",
+            f"{[0, 3, 1, 2][rank]} [0, 2, 3, 1] 4 4",
+            "[0, 2, 3, 1]",
+        ]
+
+
+@pytest.mark.parametrize("doomed", [1, 2], ids=["who fills the gap", "another one"])
+def test_gaps_are_filled_although_others_are_lost_meanwhile(grid: Grid, doomed: int) -> None:
+    said = grid(
+        "1+1|2",
+        HEAD
+        + f"""
+    incarnation, comm = world.Get_attr(MPI.FT_INCARNATION), world
+    if incarnation == 1:
+        comm = with_modes("blank", "nop")
+        lose(1)
+        comm = comm.Dup()
+        info = MPI.Info.Create()
+        info.Set("gcm_recovery", "rebuild")
+        comm.Set_info(info)
+    if world.rank == {doomed} and incarnation == (2 if world.rank == 1 else 1):
+        os.kill(os.getpid(), 9)
+    made = comm.Dup()
+    print(made.rank, made.allgather(incarnation), flush=True)
+    """,
+        failures="return",
+    )
+    lives = [1, 3, 1, 1] if doomed == 1 else [1, 2, 2, 1]
+    assert [said[rank][-1:] for rank in range(4)] == [[f"{rank} {lives}"] for rank in range(4)]
+
+
 RING = """
     incarnation = world.Get_attr(MPI.FT_INCARNATION)
     def doomed(when):

@@ -130,10 +130,11 @@ RECOVERY = (
     Option("--failures", choices=("abort", "return"), default="", sets="application failures",
            help="what the loss of a rank does: abort ends the run (the default); with return, "
            "calls that need the lost rank raise an MPI error, and the other ranks continue"),
-    Option("--recovery", choices=("shrink", "blank", "rebuild", "abort"), default="",
+    Option("--recovery", default="",
+           choices=("shrink", "blank", "rebuild", "rebuild-at-end", "abort"),
            sets="application recovery", help="what Dup, Split and Create make of a communicator "
-           "that has lost ranks: one of the survivors, with gaps, or with restarted ranks; abort "
-           "ends the run"),
+           "that has lost ranks: one of the survivors, with gaps, or with restarted ranks in their "
+           "places or behind the survivors; abort ends the run"),
     Option("--recovery-messages", choices=("nop", "cont"), default="",
            sets="application recovery-messages", help="which calls work between a loss and the "
            "recovery: none (nop, the default), or those that do not need lost ranks (cont)"),

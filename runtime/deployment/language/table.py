@@ -118,9 +118,10 @@ _APPLICATION = ElementType(
                   "`MPI.Checkpoint`.", default="no", choices=("yes", "no"), to=_YES),
         Attribute("recovery", CHOICE, 'What `Dup`, `Split` and `Create` make of a communicator '
                   'with losses: one of the survivors (`shrink`), with gaps (`blank`), with '
-                  'restarted ranks (`rebuild`); `abort` ends the run. The first three imply '
+                  'restarted ranks in their places (`rebuild`) or behind the survivors '
+                  '(`rebuild-at-end`); `abort` ends the run. The first four imply '
                   '`failures="return"`.', default="none",
-                  choices=("none", "shrink", "blank", "rebuild", "abort"),
+                  choices=("none", "shrink", "blank", "rebuild", "rebuild-at-end", "abort"),
                   to=lambda word: "" if word == "none" else word),
         Attribute("recovery-messages", CHOICE, "Which calls work between a loss and its recovery: "
                   "none (`nop`), or those that do not need lost ranks (`cont`).", default="nop",

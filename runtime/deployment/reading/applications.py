@@ -22,7 +22,10 @@ from runtime.deployment.model import (
 from runtime.deployment.reading.program import read_arguments, read_environment, read_program
 from runtime.web_address import is_web_address
 
-_RECOVERIES = ("shrink", "blank", "rebuild")
+REBUILDS = ("rebuild", "rebuild-at-end")
+"""The failure modes in which lost ranks are restarted."""
+
+_RECOVERIES = ("shrink", "blank", *REBUILDS)
 """The failure modes in which a program continues."""
 
 
@@ -111,7 +114,7 @@ def _recovery_messages(entry: CheckedElement, reading: Reading) -> str:
             f"the application '{entry['name']}' says recovery-messages, and no recovery that would "
             "need it",
             entry.location,
-            hint='add recovery="shrink", "blank" or "rebuild", or leave out recovery-messages',
+            hint=f"add a recovery ({', '.join(_RECOVERIES)}), or leave out recovery-messages",
         )
     return entry["recovery-messages"] if has_recovery else ""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gcm.documents import Location
 from runtime.deployment.context import Reading
 from runtime.deployment.model import DeployedCluster, Deployment
+from runtime.deployment.reading.applications import REBUILDS
 
 
 def led_by_present(deployment: Deployment, location: Location, reading: Reading) -> Deployment:
@@ -78,7 +79,7 @@ def _check_program(
             hint=f"{leave_out}, or deploy one <application> alone",
         )
     for application in deployment.applications:
-        if application.recovery != "rebuild":
+        if application.recovery not in REBUILDS:
             reading.fault(
                 "cannot-begin",
                 f"{written}: the application '{application.name}' needs all its ranks at once",

@@ -62,7 +62,8 @@ def recovered(m: CommunicatorMembers) -> Any:
     with m.engine.lock:
         m.recovery.life.happens(CommunicatorEvent.RECOVERY)
     agreeing, decision = _agreed(m, _CLOSED if m.recovery.is_closed else _ALL_WELL)
-    if decision.flag == _ALL_WELL and not decision.failed:
+    has_gaps_to_fill = bool(m.gaps) and m.recovery.life.modes.fills_gaps
+    if decision.flag == _ALL_WELL and not (decision.failed or has_gaps_to_fill):
         _happened(m, CommunicatorEvent.NOTHING_LOST)
         return None
     try:
@@ -145,12 +146,16 @@ def _state_of(one: int, why: Exception | None, newest: int) -> ProcessState:
 
 
 def translated(group: MPI.Group, whole: MPI.Comm) -> MPI.Group:
-    """Return a group of the recovered communicator: replacements stand for lost members."""
+    """Return a group of the recovered communicator: replacements stand for lost members.
+
+    Where these come last in the communicator its order counts, which all know, and not the group's.
+    """
     m = members_behind(whole)
     assert m is not None, "it has modes"
     place = here()
     known = [one if one in m.group else place.newest(one) for one in members_of(group, m.engine)]
-    return group_of(m.engine, tuple(one for one in known if one in m.group))
+    in_order = m.group if m.recovery.life.modes.puts_newcomers_last else known
+    return group_of(m.engine, tuple(one for one in in_order if one in known and one in m.group))
 
 
 def _happened(m: CommunicatorMembers, event: CommunicatorEvent) -> None:
@@ -191,7 +196,7 @@ def _blanked(m: CommunicatorMembers, agreeing: AgreementOperation, decision: Val
 
 
 def _rebuilt(m: CommunicatorMembers, _: AgreementOperation, decision: Value) -> Any:
-    """Return a communicator of the same size, with new processes in place of the lost ones."""
+    """Return a communicator of the same size, with new processes for lost ones and for gaps."""
     _refuse_two_groups(m)
     newcomers = m.engine.newcomers
     if newcomers is None:
@@ -202,7 +207,7 @@ def _rebuilt(m: CommunicatorMembers, _: AgreementOperation, decision: Value) -> 
     lost: list[int] = []
     tries = rounds = 0
     while tries < MOST_TRIES and rounds < MOST_ROUNDS:
-        lost = [one for one in m.group if one in decision.failed]
+        lost = [one for one in m.group if one in decision.failed or one in m.gaps]
         finish(m, newcomers.ask_for(lost))
         newest = {one: newcomers.newest(one) for one in lost}
         have_come = all(one not in m.engine.losses.gone for one in newest.values())
@@ -243,11 +248,12 @@ def _with_newcomers(
     m: CommunicatorMembers, newcomers: Newcomers, newest: dict[int, int], number: int
 ) -> Any:
     """Return the communicator with the newest processes; None if one was lost meanwhile."""
-    group = with_places_taken(m.group, list(newest), newest)
-    context = derived_context(m.context, "Rebuild", number, group)
     modes = m.recovery.life.modes
+    at_end = modes.puts_newcomers_last
+    group = with_places_taken(m.group, newest, at_end=at_end)
+    context = derived_context(m.context, "Rebuild", number, group)
     newcomers.invite(newest.values(), Invitation(context, group, modes.as_hints(), m.native.name))
-    return _begun(m, _like(m, group, context, frozenset()))
+    return _begun(m, _like(m, group, context, frozenset(), keeps_places=not at_end))
 
 
 def _begun(m: CommunicatorMembers, made: Any) -> Any:
@@ -276,11 +282,20 @@ def _joined(m: CommunicatorMembers, newcomers: Newcomers) -> Any:
 
 
 def _like(
-    m: CommunicatorMembers, group: tuple[int, ...], context: bytes, gaps: frozenset[int]
+    m: CommunicatorMembers,
+    group: tuple[int, ...],
+    context: bytes,
+    gaps: frozenset[int],
+    *,
+    keeps_places: bool = True,
 ) -> Any:
-    """Return a communicator with the modes, the name and the topology of another one."""
+    """Return a communicator with the modes and the name of another one.
+
+    It has its topology, too, where its members keep their places.
+    """
     native, inner = MPI.COMM_SELF.Dup(), MPI.COMM_SELF.Dup()
-    child = intra(m.engine, group, native, inner, context, topology=m.topology, gaps=gaps)
+    topology = m.topology if keeps_places else None
+    child = intra(m.engine, group, native, inner, context, topology=topology, gaps=gaps)
     return _face(child, m.recovery.life.modes, m.native.name)
 
 
@@ -307,4 +322,5 @@ _MAKERS = {
     RecoveryMode.SHRINK: shrunk,
     RecoveryMode.BLANK: _blanked,
     RecoveryMode.REBUILD: _rebuilt,
+    RecoveryMode.REBUILD_AT_END: _rebuilt,
 }
