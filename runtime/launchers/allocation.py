@@ -139,6 +139,8 @@ class JobAllocation:
         while True:
             try:
                 job = self._queue.job(self._number, age=pause)
+                if job.phase is JobPhase.ENDING:
+                    job = self._last_job(given_up.wait)
             except QueueSilent as fault:
                 if time.monotonic() - heard > MOST_SILENT:
                     raise JobFailed(
@@ -152,8 +154,9 @@ class JobAllocation:
                 self._grant = GrantedJob(job, self._names(job), self._request.tasks_per_node)
                 return job
             if job.phase is not JobPhase.QUEUED:
+                too_early = "anything was started on its nodes" if job.nodes else "it had any nodes"
                 raise JobFailed(
-                    f"{job}, before it had any nodes",
+                    f"{job}, before {too_early}",
                     place=self._place,
                     cure="Ask the batch system why, or the administrator of the site",
                 )
@@ -203,8 +206,10 @@ class JobAllocation:
         except LaunchError:
             return ""
 
-    def _last_job(self) -> BatchJob:
+    def _last_job(self, wait: Callable[[float], object] = time.sleep) -> BatchJob:
         """Return the job. Why it is ending is told only later: this waits for that, a few seconds.
+
+        `wait` may come back early: whoever gives the job up needs no reason any more.
 
         Raises:
             LaunchError: nothing is told of it.
@@ -212,7 +217,8 @@ class JobAllocation:
         until = time.monotonic() + LAST_WORDS
         job = self._queue.job(self._number)
         while job.phase is JobPhase.ENDING and time.monotonic() < until:
-            time.sleep(0.5)  # a queue can only be asked again
+            if wait(0.5):  # a queue can only be asked again
+                break
             job = self._queue.job(self._number)
         return job
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import gcm_deploy
 from tests.sshd import running_sshd
 from tools.on_grids import COMMAND, environment
 
@@ -137,6 +138,20 @@ def test_what_a_batch_system_answers_reaches_no_shell_no_terminal_and_fills_noth
         for text in (errors, log.read_text()):
             assert (len(text) < MIB // 4, text.replace("\n", "").isprintable()) == (True, True)
         assert not {"owned"} & {one.name for one in folder.rglob("*")}
+
+
+def test_why_a_job_has_ended_is_told_although_the_queue_says_that_it_is_ending(
+    tmp_path: Path,
+) -> None:
+    ending = (
+        'state=COMPLETING; [ -e "$HOME/asked" ] && state="CANCELLED by 0"; touch "$HOME/asked"; '
+        'echo "17|$state|None|N/A|2|1:00:00|n1"'
+    )
+    with ExitStack() as last:
+        path = _descriptor(tmp_path, "slurm", {"squeue": ending}, last)
+        done = gcm_deploy("--quiet", path, XDG_STATE_HOME=str(tmp_path / "state"))
+    assert done.returncode == 203
+    assert "job 17 is CANCELLED by 0, before anything was started on its nodes" in done.stderr
 
 
 def _descriptor(folder: Path, system: str, fakes: Mapping[str, str], last: ExitStack) -> Path:
