@@ -29,7 +29,7 @@ class BatchSystem(ABC):
     """Whether what `inside` starts ends with the job; ssh starts beside it, so the run looks."""
 
     places_file = ""
-    """The variable in a job that names a file with the host of each place, "" for none."""
+    """The variable in a job that names a file with its hosts and places, "" for none."""
 
     def present(
         self,

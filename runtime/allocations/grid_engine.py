@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
+from runtime.allocations.request import (
+    BatchJob,
+    GrantedJob,
+    JobPhase,
+    JobRequest,
+    running_job,
+)
 from runtime.allocations.written import SSH, clock, directives, remote_shell
 from runtime.shown_text import shown
 
@@ -30,6 +36,7 @@ class GridEngine(BatchSystem):
 
     name = "grid-engine"
     ends_processes = False
+    places_file = "PE_HOSTFILE"
 
     def directives(self, request: JobRequest, name: str) -> list[str]:
         """Return `#$` lines."""
@@ -83,13 +90,21 @@ class GridEngine(BatchSystem):
     def present(
         self,
         environment: Mapping[str, str],
-        places: Sequence[str],  # noqa: ARG002 - its variables tell
+        places: Sequence[str],
     ) -> JobRequest | None:
-        """Return the job that `qsub` or `qrsh` tell of."""
+        """Return the job that `qsub` or `qrsh` tell of.
+
+        Each line of its file is a host and its slots, the first one the host of the script. Without
+        it, as on another host, all have the same.
+        """
         number, nodes, slots = map(environment.get, ("JOB_ID", "NHOSTS", "NSLOTS"))
         if not number or not nodes or not slots:
             return None
-        return JobRequest(self.name, int(nodes), int(slots) // int(nodes), job=number)
+        first, *others = (line.split()[:2] for line in places) if places else [[]]
+        each = [int(words[1]) for words in (first, *sorted(others)) if words[1:2]]
+        if (len(each), sum(each)) != (int(nodes), int(slots)):
+            each = [int(slots) // int(nodes)] * int(nodes)
+        return running_job(self.name, number, each)
 
     def status(self, jobs: Sequence[str]) -> Sequence[str]:
         """Return `qstat` for each slot, then the queues of silent nodes, then why jobs wait."""
@@ -121,7 +136,7 @@ class GridEngine(BatchSystem):
             found[number] = BatchJob(number, phase, state, reason)
         for number, names in hosts.items():
             first = dict.fromkeys(one for one in (masters.get(number),) if one is not None)
-            job = replace(found[number], nodes=" ".join(first | names))
+            job = replace(found[number], nodes=" ".join(first | dict.fromkeys(sorted(names))))
             if lost := sorted(silent.intersection(names)):
                 job = replace(job, phase=JobPhase.OVER, reason=f"{', '.join(lost)} is silent")
             found[number] = job

@@ -38,6 +38,6 @@ def present_job(environment: Mapping[str, str]) -> JobRequest | None:
 
 def _lines(path: str | None) -> list[str]:
     try:
-        return Path(path).read_text(encoding="utf-8").split() if path else []
+        return Path(path).read_text(encoding="utf-8").splitlines() if path else []
     except OSError:
         return []  # a process elsewhere that only has the environment of the job

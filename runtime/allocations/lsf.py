@@ -7,7 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
+from runtime.allocations.request import (
+    BatchJob,
+    GrantedJob,
+    JobPhase,
+    JobRequest,
+    running_job,
+)
 from runtime.allocations.written import SSH, count_of, directives, remote_shell
 from runtime.shown_text import shown
 
@@ -73,7 +79,7 @@ class Lsf(BatchSystem):
 
     def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return ssh to the first node, which finds the hosts as within the job."""
-        each = " ".join(f"{host} {grant.tasks}" for host in grant.hosts)
+        each = " ".join(map("{} {}".format, grant.hosts, grant.places))
         found = {"LSB_JOBID": grant.job.number, "LSB_MCPU_HOSTS": each}
         return remote_shell(SSH, grant.hosts[0], found)
 
@@ -85,9 +91,7 @@ class Lsf(BatchSystem):
         """Return the job that `bsub` tells its script of."""
         number, hosts = environment.get("LSB_JOBID"), environment.get("LSB_MCPU_HOSTS", "").split()
         tasks = [int(one) for one in hosts[1::2] if one.isdecimal()]
-        return (
-            JobRequest(self.name, len(tasks), min(tasks), job=number) if number and tasks else None
-        )
+        return running_job(self.name, number, tasks) if number and tasks else None
 
 
 def _job(row: Sequence[str]) -> BatchJob:

@@ -41,7 +41,7 @@ class Oar(BatchSystem):
 
     def present(self, environment: Mapping[str, str], places: Sequence[str]) -> JobRequest | None:
         """Return the job that `oarsub` tells of, with a place for each of its cores."""
-        return job_with_places(self.name, environment.get("OAR_JOB_ID"), places)
+        return job_with_places(self.name, environment.get("OAR_JOB_ID"), sorted(places))
 
     def script(self, request: JobRequest, name: str, lease: str) -> str:
         """Return the script, which removes itself."""
@@ -107,8 +107,8 @@ class Oar(BatchSystem):
         return "No job" in printed
 
     def host_names(self, nodes: str) -> Sequence[str]:
-        """Return a command that prints the names of the status again."""
-        return ("printf", "%s\\n", *nodes.split("+"))
+        """Return a command that prints the names of the status, in the order of `present`."""
+        return ("printf", "%s\\n", *sorted(nodes.split("+")))
 
     def cancel(self, name: str) -> Sequence[str]:
         """Return `oardel` for all jobs of that name."""

@@ -29,7 +29,8 @@ class JobRequest:
     name, if any, `signal_before` seconds before; None for what is usual. `job` is the number of one
     that runs already, instead of all this; it is left as it is. Nodes may be `idle` for so many
     seconds while other clusters of the run wait for theirs, None for what is usual. Another job is
-    asked for `again` so many times when one has ended before its ranks have.
+    asked for `again` so many times when one has ended before its ranks have. `places` are those of
+    each node of a job that runs, in place of `tasks_per_node` where they differ.
     """
 
     system: str
@@ -50,6 +51,16 @@ class JobRequest:
     job: str = ""
     idle: float | None = None
     again: int = 0
+    places: tuple[int, ...] = ()
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """For how many ranks each node has place, the first one first.
+
+        >>> JobRequest("slurm", 2, 8).slots, running_job("slurm", "17", (3, 1)).slots
+        ((8, 8), (3, 1))
+        """
+        return self.places or (self.tasks_per_node,) * self.nodes
 
     @property
     def longest_idle(self) -> float:
@@ -65,20 +76,23 @@ class JobRequest:
         return min(USUAL_IDLE, self.walltime / 4 or USUAL_IDLE)
 
 
+def running_job(system: str, number: str, places: Sequence[int]) -> JobRequest:
+    """Return a job that runs, with places for so many ranks on each of its nodes."""
+    first = places[0]
+    uneven = () if all(one == first for one in places) else tuple(places)
+    return JobRequest(system, len(places), 1 if uneven else first, job=number, places=uneven)
+
+
 def job_with_places(system: str, number: str | None, places: Sequence[str]) -> JobRequest | None:
     """Return the job of a process which is told its number, and the host of each of its places.
 
-    >>> job = job_with_places("oar", "17", ["n1", "n1", "n2", "n2"])
+    >>> job = job_with_places("oar", "17", ["n1", "n1", "n1", "n2"])
     >>> assert job is not None
-    >>> job.job, job.nodes, job.tasks_per_node
-    ('17', 2, 2)
+    >>> job.job, job.nodes, job.slots
+    ('17', 2, (3, 1))
     """
-    tasks = Counter(places)
-    return (
-        JobRequest(system, len(tasks), min(tasks.values()), job=number)
-        if number and tasks
-        else None
-    )
+    tasks = tuple(Counter(places).values())
+    return running_job(system, number, tasks) if number and tasks else None
 
 
 class JobPhase(StrEnum):
@@ -124,8 +138,8 @@ class BatchJob:
 
 @dataclass(frozen=True, slots=True)
 class GrantedJob:
-    """The nodes that a job holds, the first one first, with places for so many `tasks` on each."""
+    """The nodes that a job holds, the first one first, and for how many ranks each has place."""
 
     job: BatchJob
     hosts: tuple[str, ...]
-    tasks: int
+    places: tuple[int, ...]

@@ -7,8 +7,14 @@ import re
 from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
-from runtime.allocations.written import count_of, seconds_of
+from runtime.allocations.request import (
+    BatchJob,
+    GrantedJob,
+    JobPhase,
+    JobRequest,
+    running_job,
+)
+from runtime.allocations.written import count_of, places_of, seconds_of, written_places
 from runtime.shown_text import shown
 
 _QUEUED = frozenset(
@@ -42,21 +48,21 @@ class Slurm(BatchSystem):
         environment: Mapping[str, str],
         places: Sequence[str],  # noqa: ARG002 - its variables tell
     ) -> JobRequest | None:
-        """Return the job that `salloc`, `sbatch` or `srun` tell of.
-
-        Where nodes have different numbers of tasks, each has place for as many as the smallest.
+        """Return the job that `salloc`, `sbatch` or `srun` tell of, with a place for each task.
 
         >>> told = {"SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "3"}
         >>> job = Slurm().present({**told, "SLURM_TASKS_PER_NODE": "4(x2),2"}, ())
-        >>> job.job, job.nodes, job.tasks_per_node
-        ('17', 3, 2)
+        >>> job.job, job.nodes, job.slots
+        ('17', 3, (4, 4, 2))
         """
         number, nodes = environment.get("SLURM_JOB_ID"), environment.get("SLURM_JOB_NUM_NODES")
         if not number or not nodes:
             return None
         cpus = environment.get("SLURM_JOB_CPUS_PER_NODE", "1")
-        tasks = re.findall(r"(\d+)(?:\(x\d+\))?", environment.get("SLURM_TASKS_PER_NODE", cpus))
-        return JobRequest(self.name, int(nodes), min(map(int, tasks), default=1), job=number)
+        tasks = places_of(environment.get("SLURM_TASKS_PER_NODE", cpus))
+        if len(tasks) != int(nodes):  # those of a step on some of the nodes
+            tasks = (min(tasks, default=1),) * int(nodes)
+        return running_job(self.name, number, tasks)
 
     def directives(self, request: JobRequest, name: str) -> list[str]:
         """Return `#SBATCH` lines.
@@ -151,14 +157,13 @@ class Slurm(BatchSystem):
         A native MPI must not take the one node and task of this step for those of the job, and the
         `mpiexec` of an MPICH that does not look for these has to be told whose job it is in.
         """
-        job, hosts, tasks = grant.job, grant.hosts, grant.tasks
-        each = f"{tasks}(x{len(hosts)})" if len(hosts) > 1 else str(tasks)
+        job, hosts = grant.job, grant.hosts
         whole = {
             "SLURM_NODELIST": job.nodes,
             "SLURM_JOB_NODELIST": job.nodes,
             "SLURM_NNODES": str(len(hosts)),
             "SLURM_JOB_NUM_NODES": str(len(hosts)),
-            "SLURM_TASKS_PER_NODE": each,
+            "SLURM_TASKS_PER_NODE": written_places(grant.places),
         }
         return (
             "srun", "--overlap", f"--jobid={job.number}", f"--nodelist={hosts[0]}", "--nodes=1",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import groupby
 
 _LONGEST_NUMBER = 12
 
@@ -24,6 +25,35 @@ def seconds_of(time: str) -> float | None:
     for part in rest.split(":"):
         total = 60 * total + int(part)
     return float(total + 86400 * int(days or "0"))
+
+
+_PLACES = re.compile(r"(\d{1,6})(?:\(x(\d{1,6})\))?")
+MOST_NODES = 100_000
+
+
+def places_of(text: str) -> tuple[int, ...]:
+    """Return the numbers of a list in which equal neighbours may be counted.
+
+    Returns () for what is none, or has more than there are nodes anywhere.
+
+    >>> places_of("4(x2),1"), places_of("4"), places_of("four"), places_of("1(x999999)")
+    ((4, 4, 1), (4,), (), ())
+    """
+    found = [_PLACES.fullmatch(one.strip()) for one in text.split(",")]
+    parts = [(int(one[1]), int(one[2] or 1)) for one in found if one is not None]
+    if len(parts) < len(found) or sum(times for _, times in parts) > MOST_NODES:
+        return ()
+    return tuple(number for number, times in parts for _ in range(times))
+
+
+def written_places(places: Sequence[int]) -> str:
+    """Return such a list as text.
+
+    >>> written_places((4, 4, 1)), written_places((8, 8))
+    ('4(x2),1', '8(x2)')
+    """
+    runs = [(number, len(list(equal))) for number, equal in groupby(places)]
+    return ",".join(f"{number}(x{times})" if times > 1 else str(number) for number, times in runs)
 
 
 def count_of(text: str) -> int | None:

@@ -9,6 +9,7 @@ from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.allocations import JobRequest
+from runtime.allocations.written import written_places
 from runtime.deployment.elements import Element, comment
 from runtime.deployment.language.kinds import NAME_PATTERN
 from runtime.deployment.machine_argument import Emulation, HostArgument, Machine, PeersArgument
@@ -150,6 +151,8 @@ def _machine(request: OneLineRequest) -> _Parts:
 
 def _in_job(job: JobRequest, ranks: int) -> _Parts:
     places = {"nodes": str(job.nodes), "tasks-per-node": str(job.tasks_per_node)}
+    if job.places:
+        places = {"nodes": str(job.nodes), "places": written_places(job.places)}
     parts = [
         _element("batch", {"system": job.system, "job": job.job, **places}),
         _element("front-end", {"python": sys.executable, "folder": _SHARED}),

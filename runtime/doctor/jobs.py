@@ -207,7 +207,7 @@ def _short(request: JobRequest) -> JobRequest:
     """Return a request for two ranks and a minute."""
     nodes = min(2, request.nodes)
     each = max(request.tasks_per_node, 2 // nodes)
-    return replace(request, nodes=nodes, tasks_per_node=each, walltime=60.0, signal="")
+    return replace(request, nodes=nodes, tasks_per_node=each, walltime=60.0, signal="", places=())
 
 
 def _finding(

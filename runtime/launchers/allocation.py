@@ -151,7 +151,7 @@ class JobAllocation:
             else:
                 heard = time.monotonic()
             if job.phase is JobPhase.RUNNING:
-                self._grant = GrantedJob(job, self._names(job), self._request.tasks_per_node)
+                self._grant = GrantedJob(job, self._names(job), self._request.slots)
                 return job
             if job.phase is not JobPhase.QUEUED:
                 too_early = "anything was started on its nodes" if job.nodes else "it had any nodes"

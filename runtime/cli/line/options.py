@@ -314,7 +314,7 @@ def read_options(words: Sequence[str]) -> Options:
     if job is not None:
         from runtime.cli.line.document import within_job
 
-        words = within_job(words, parser, job.nodes * job.tasks_per_node)
+        words = within_job(words, parser, sum(job.slots))
     pieces = cut(words, parser)
     found = parser.parse_args(pieces.options)
     try:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gcm.documents import TEXT, Attribute, ElementType, ValueFault, ValueKind, did_you_mean
+from runtime.allocations.written import places_of
 from runtime.collectives import fault_of_rules
 from runtime.deployment.hosts import (
     HostListError,
@@ -160,6 +161,12 @@ def _share_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None
     return ValueFault("bad-share", "is no share", "write it as 2 of 3")
 
 
+def _places_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
+    if all(places_of(value)) and places_of(value):
+        return None
+    return ValueFault("bad-number", "is no list of whole numbers from 1", "write it as 8(x3),2")
+
+
 def _choice_fault(attribute: Attribute, value: str, _: ElementType) -> ValueFault | None:
     if value in attribute.choices:
         return None
@@ -226,6 +233,9 @@ WALLTIME = ValueKind("walltime", _walltime, _walltime_fault)
 
 SHARE = ValueKind("share", _share, _share_fault, pattern=_SHARE.pattern)
 """Some of several, such as `2 of 3`."""
+
+PLACES = ValueKind("numbers", lambda text: places_of(text) if text else (), _places_fault)
+"""One number for each node; equal ones beside each other may be counted."""
 
 WORD = ValueKind("word", fault=_one_word(_BATCH_WORD.fullmatch, _BAD_BATCH_WORD))
 """One word of the language of a batch system."""

@@ -23,6 +23,7 @@ from runtime.deployment.language.kinds import (
     LIST,
     NAME,
     NUMBER,
+    PLACES,
     PLANS,
     RAW,
     SHARE,
@@ -374,6 +375,8 @@ _BATCH = ElementType(
                   default="0", most=1000),
         Attribute("job", WORD, "The number of a job that runs already, in which the cluster has "
                   "its place."),
+        Attribute("places", PLACES, "How many ranks each node of that job has place for, where "
+                  "they differ: `3,1`, or `8(x3),2` for four nodes."),
         Attribute("options", WORDS, "Further options of the command that submits, which win: "
                   "`--gres=gpu:1 --exclusive`."),
         Attribute("leave-out", WORDS, "Words whose lines in the script are left out: "

@@ -125,6 +125,17 @@ def _batch(entry: CheckedElement, reading: Reading) -> JobRequest | None:
             asked.location,
             hint="leave one of them out; without job the run submits jobs itself",
         )
+    if request.places and (not request.job or len(request.places) != request.nodes):
+        reading.fault(
+            "bad-places",
+            f"<batch> has places of {len(request.places)} nodes, but "
+            + (f"the job has {request.nodes}" if request.job else "no job that runs"),
+            asked.location,
+            hint="give as many as there are nodes of the job"
+            if request.job
+            else "ask for the same number on each node, with tasks-per-node",
+        )
+        request = replace(request, places=())
     for word in request.options:
         if not word.isprintable():
             reading.fault(
@@ -139,7 +150,7 @@ def _granted(
     batch: JobRequest, host: str, ranks: int | None, entry: CheckedElement, reading: Reading
 ) -> tuple[Node, ...]:
     """Return the nodes that a job will have, under numbers: their names are not known yet."""
-    slots = [batch.tasks_per_node] * batch.nodes
+    slots = batch.slots
     try:
         placed = spread(ranks, slots)
     except TooFewSlotsError as error:

@@ -260,7 +260,7 @@ class CoAllocator:
         asked, path = self._asked[request.cluster], self._clusters[request.cluster].path
         now = time.monotonic()
         assert grant.job is not None
-        cores = grant.job.cores or asked.nodes * asked.tasks_per_node
+        cores = grant.job.cores or sum(asked.slots)
         idle = (grant.used_since or now) - grant.since
         return HeldNodes(
             path, grant.job.number, len(grant.allocation.hosts), cores,

@@ -26,6 +26,20 @@ def test_a_program_within_salloc_runs_on_all_of_its_nodes(slurm: Slurm) -> None:
     assert (job.state, job.nodes) == ("COMPLETED", ("c1", "c2"))
 
 
+@pytest.mark.parametrize("tasks", [4, 6])
+def test_every_task_is_a_rank_where_nodes_have_different_numbers(slurm: Slurm, tasks: int) -> None:
+    (slurm.work / "hello.py").write_text(HELLO)
+    asked = ("salloc", "--quiet", "--nodes=2", f"--ntasks={tasks}", "--distribution=pack")
+    plain = slurm.call(*asked, "srun", "hostname")[1].split()
+    code, said, errors = slurm.call(*asked, *COMMAND, "hello.py")
+    assert (code, errors) == (0, "")
+    assert sorted(said.splitlines()) == [
+        f"{rank} of {tasks} on {host}" for rank, host in enumerate(sorted(plain))
+    ]
+    assert len({plain.count(host) for host in plain}) == 2
+    wait_until(slurm.is_given_back)
+
+
 def test_a_script_of_sbatch_says_how_many_ranks_it_wants(slurm: Slurm) -> None:
     (slurm.work / "hello.py").write_text(HELLO)
     command = " ".join(f"'{word}'" for word in (*COMMAND, "-n", "3", "hello.py"))

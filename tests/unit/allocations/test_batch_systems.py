@@ -22,6 +22,7 @@ from runtime.allocations import (
     batch_system,
 )
 from runtime.allocations.contract import Unreadable
+from runtime.allocations.written import written_places
 from tests.scripts import Script, same, scripts
 from tools.batch_table import CELLS
 
@@ -46,7 +47,7 @@ def commands(system: BatchSystem) -> Iterator[str]:
         "check": system.check(),
         "status": system.status(["17", "18"]),
         "cancel": system.cancel("gcm-1"),
-        "inside": system.inside(GrantedJob(job, ("n1", "n2"), 8)),
+        "inside": system.inside(GrantedJob(job, ("n1", "n2"), (8, 8))),
     }.items():
         yield f"{name}: {shlex.join(words)}"
 
@@ -67,7 +68,7 @@ def present(system: BatchSystem, printed: str) -> str:
     environment = dict(line.split("=", 1) for line in lines if "=" in line)
     job = system.present(environment, [line for line in lines if "=" not in line])
     return (
-        f"job {job.job}: {job.nodes} nodes, {job.tasks_per_node} places on each" if job else "none"
+        f"job {job.job}: {job.nodes} nodes, places {written_places(job.slots)}" if job else "none"
     )
 
 

@@ -76,10 +76,10 @@ def test_the_job_around_a_process_is_found(
 
 def test_a_process_in_a_job_finds_the_whole_job_in_its_environment() -> None:
     job = SLURM.jobs("9|RUNNING|None|N/A|4|4:59|n[1-2]")["9"]
-    words = SLURM.inside(GrantedJob(job, ("n1", "n2"), 2))
+    words = SLURM.inside(GrantedJob(job, ("n1", "n2"), (2, 1)))
     assert words[0] == "srun"
     assert {"--jobid=9", "--nodelist=n1", "--ntasks=1"} <= {*words}
-    assert {"SLURM_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=2(x2)", "SLURM_NNODES=2"} <= {*words}
+    assert {"SLURM_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=2,1", "SLURM_NNODES=2"} <= {*words}
 
 
 def test_a_job_of_oar_is_found_with_its_cores(tmp_path: Path) -> None:
