@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from datetime import datetime
 from typing import BinaryIO
@@ -23,8 +23,8 @@ from runtime.exit_codes import INTERRUPTED, LOST, NEVER_STARTED
 from runtime.launchers.errors import LaunchError
 from runtime.shown_text import shown_table
 from runtime.views.account import RunAccount
-from runtime.views.fact_lines import read_facts
-from runtime.views.facts import CommandEnded, RunPlanned
+from runtime.views.fact_lines import UnreadableFacts, read_facts
+from runtime.views.facts import CommandEnded, Fact, RunPlanned, RunStarted, StateChanged
 from runtime.views.plain_lines import MinuteLines
 from runtime.views.summary import as_json, as_text
 
@@ -102,6 +102,9 @@ def attach(words: Sequence[str]) -> int:
     except LaunchError as fault:
         complain(str(fault))
         return NEVER_STARTED
+    except UnreadableFacts as fault:
+        complain(str(fault))
+        return LOST
     if came:
         complain(f"what its ranks wrote is in {came}")
     summary = account.summary()
@@ -150,8 +153,14 @@ def show_logs(words: Sequence[str]) -> int:
     run = _run_named(found.run)
     if isinstance(run, MovedRun):
         return run.call("logs", run.name, *(["--tag-output"] if found.tag_output else []))
-    with run.facts.open("rb") as file:
-        _shown(file, run.name, tags=found.tag_output)
+    try:
+        with run.facts.open("rb") as file:
+            account = _shown(file, run.name, tags=found.tag_output)
+    except UnreadableFacts as fault:
+        complain(str(fault))
+        return LOST
+    if not account.is_planned:
+        complain(f"{run.name} has printed nothing until now: {_state(run)}")
     return 0
 
 
@@ -178,7 +187,7 @@ def _shown(file: BinaryIO, name: str, *, tags: bool) -> RunAccount:
     account = RunAccount()
     with ExitStack() as stack:
         screen = None
-        for fact in read_facts(file, name):
+        for fact in read_facts(file, name, may_be_empty=True):
             account.take(fact)
             if isinstance(fact.record, RunPlanned):
                 at_once = MinuteLines(lambda: 0.0)  # no minute passes
@@ -197,11 +206,40 @@ def _shown(file: BinaryIO, name: str, *, tags: bool) -> RunAccount:
 def _state(run: DetachedRun | MovedRun) -> str:
     if isinstance(run, MovedRun):
         return f"at {run.host}"
-    if run.is_alive():
-        return "running"
+    try:
+        with run.facts.open("rb") as file:
+            facts = read_facts(file, str(run.facts), may_be_empty=True)
+            return _state_of_living(facts) if run.is_alive() else _end_in(facts)
+    except FileNotFoundError:  # somebody has attached to it just now
+        return "ended"
+    except UnreadableFacts:
+        return "ended, its record is damaged"
+
+
+def _state_of_living(facts: Iterable[Fact]) -> str:
+    """Return in words how far a run has come; all that follows its start is not read."""
+    names, queued = dict[str, str](), dict[str, str]()
+    for fact in facts:
+        match fact.record:
+            case RunStarted():
+                return "running"
+            case RunPlanned() as planned:
+                names = {name: one.known.path for name, one in planned.clusters().items()}
+            case StateChanged("queued", words) if fact.name in names:
+                queued[fact.name] = words
+            case StateChanged():
+                queued.pop(fact.name, None)
+    if not queued:
+        return "starting"
+    if len(queued) == 1:
+        return f"queued: {next(iter(queued.values()))}"
+    return "queued: " + "; ".join(f"{names[one]}: {words}" for one, words in queued.items())
+
+
+def _end_in(facts: Iterable[Fact]) -> str:
+    """Return in words how a run has ended."""
     account = RunAccount()
-    with run.facts.open("rb") as file:
-        for fact in read_facts(file, str(run.facts)):
-            account.take(fact)
+    for fact in facts:
+        account.take(fact)
     code = account.summary().code
     return "ended without a word" if code is None else f"ended, exit code {code}"

@@ -143,7 +143,11 @@ def detached_runs() -> Iterator[DetachedRun]:
         with suppress(OSError, ValueError, KeyError, TypeError):  # it is being made, or removed
             found.append(DetachedRun.of(folder))
     for run in sorted(found, key=lambda run: run.started):
-        if not run.is_alive() and time.time() - run.log.stat().st_mtime > KEPT_DAYS * _DAY:
+        try:
+            age = time.time() - run.log.stat().st_mtime
+        except FileNotFoundError:  # somebody has just attached to it, and it is removed
+            continue
+        if not run.is_alive() and age > KEPT_DAYS * _DAY:
             run.remove()
         else:
             yield run

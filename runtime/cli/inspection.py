@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import socket
 import struct
 import sys
@@ -27,6 +28,9 @@ NOTHING_RUNS = 1
 
 _PREFIX = "gcm-deploy/"
 _SOCKETS = "/proc/net/unix"
+_LISTENS = re.compile(rf" 00010000 .* @{_PREFIX}([0-9]{{1,10}})/([0-9]{{1,10}})$")
+"""A line of that table: a socket that accepts connections, with its user and process."""
+
 _CREDENTIALS = struct.Struct("3i")  # of the other end: process, user, group
 _MOST_ASKED = 4096
 _MOST_ANSWERED = 64 << 20
@@ -133,14 +137,21 @@ def _user_of(connection: socket.socket) -> int:
 
 def running_deployments() -> list[int]:
     """Return the processes of this user's runs on this machine, or of all users for root."""
+    me = os.getuid()
+    return sorted(process for process, users in _listening().items() if me in (0, *users))
+
+
+def _listening() -> Mapping[int, list[int]]:
+    """Return which processes seem to be runs, and whose: anybody can take such a name."""
+    found: dict[int, list[int]] = {}
     try:
         with open(_SOCKETS, encoding="utf-8", errors="replace") as table:
-            names = {line.split()[-1] for line in table}
+            for line in table:
+                if (match := _LISTENS.search(line)) is not None:
+                    found.setdefault(int(match[2]), []).append(int(match[1]))
     except OSError:
-        return []
-    mine = f"@{_PREFIX}" if os.getuid() == 0 else f"@{_PREFIX}{os.getuid()}/"
-    found = {one.rpartition("/")[2] for one in names if one.startswith(mine)}
-    return sorted(int(one) for one in found if one.isdecimal())
+        return {}
+    return found
 
 
 def only_run(command: str) -> int | None:
@@ -193,21 +204,37 @@ def _asked(process: int, question: Mapping[str, object]) -> Iterator[socket.sock
     """Yield a connection to a run that was asked something."""
     from runtime.views.fact_lines import UnreadableFacts
 
-    user = os.getuid()
-    with suppress(OSError):
-        user = os.stat(f"/proc/{process}").st_uid
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(ANSWER_TIMEOUT)
         try:
-            connection.connect(f"\0{_PREFIX}{user}/{process}")
-            if _user_of(connection) not in (user, os.getuid()):
-                raise UsageError(f"process {process} is not one of your runs")
+            _connect(connection, process)
             connection.sendall(json.dumps(question).encode())
             yield connection
         except UnreadableFacts as fault:
             raise unanswered(process, fault.what) from fault
         except (OSError, ValueError) as fault:
             raise unanswered(process, str(fault)) from fault
+
+
+class NotARun(UsageError):
+    """A process is no run of those whom its name says: it has ended, or somebody pretends."""
+
+
+def _connect(connection: socket.socket, process: int) -> None:
+    """Connect to the run of a process: this user's, or for root anybody's; raises NotARun."""
+    me = os.getuid()
+    for user in _listening().get(process, ()):
+        if me not in (0, user):
+            continue
+        with suppress(OSError):
+            connection.connect(f"\0{_PREFIX}{user}/{process}")
+            if _user_of(connection) == user:
+                return
+            break
+    raise NotARun(
+        f"process {process} is not one of your runs",
+        cure="gcm-deploy ps lists the runs of this machine",
+    )
 
 
 def unanswered(process: int, why: str) -> UsageError:

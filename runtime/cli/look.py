@@ -13,6 +13,7 @@ from gcm.cli.output import columns_of
 from runtime.cli.errors import UsageError
 from runtime.cli.inspection import (
     NOTHING_RUNS,
+    NotARun,
     followed,
     inspected,
     only_run,
@@ -142,7 +143,8 @@ def _asked(command: str, processes: Sequence[int]) -> list[RunInspection]:
     """Ask runs, all at once, and return what each answers.
 
     One that was not named is left out if it does not answer as a run: it may have just ended, or
-    another user may have taken its name. Root, who sees the runs of all, is told.
+    another user may have taken its name. Root, who sees the runs of all, is told of what answers
+    something else.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -162,7 +164,7 @@ def _asked(command: str, processes: Sequence[int]) -> list[RunInspection]:
                 found.append(one)
             elif processes:
                 raise one
-            elif os.getuid() == 0:
+            elif os.getuid() == 0 and not isinstance(one, NotARun):
                 print(f"gcm-deploy: {shown_lines(str(one))}", file=sys.stderr)
     return found
 

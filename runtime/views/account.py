@@ -139,6 +139,11 @@ class RunAccount:
             self._over.setdefault(name, time)
 
     @property
+    def is_planned(self) -> bool:
+        """Whether the machine has been told of, which every run does first."""
+        return bool(self._planned.sites)
+
+    @property
     def has_ended(self) -> bool:
         """Whether the run has come to its end."""
         return self._end is not None

@@ -51,15 +51,20 @@ def line_of(fact: Fact) -> bytes:
     return _line(plain)
 
 
-def read_facts(stream: BinaryIO, file: str) -> Iterator[Fact]:
+def read_facts(stream: BinaryIO, file: str, *, may_be_empty: bool = False) -> Iterator[Fact]:
     """Yield the facts of a record, up to its end or to where it was cut.
+
+    One that was cut within its first line has none, if it `may_be_empty`: its writer was killed.
 
     Raises:
         UnreadableFacts: the first line is not that of a record of this version, or another one is
             no fact. `file` is named in the message.
     """
     whole = _whole_lines(stream, file)
-    _check_heading(next(whole, b""), file)
+    first = next(whole, b"")
+    if not first and may_be_empty:
+        return
+    _check_heading(first, file)
     for number, line in enumerate(whole, 2):
         try:
             plain = json.loads(line)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from gcm.cli.output import counted
+from runtime.lifecycle.run_life import RunPhase
 from runtime.shown_text import shown_table
 from runtime.topology import RankNames
 from runtime.views.facts import (
@@ -20,6 +21,14 @@ from runtime.views.facts import (
 
 MOST_FINDINGS = 12
 """So many findings are printed at a time while the run goes on."""
+
+_NO_RANK: Mapping[str, str] = {
+    RunPhase.RUNNING: "no rank has answered",
+    **dict.fromkeys(
+        (RunPhase.PLANNED, RunPhase.STARTING, RunPhase.HANDSHAKING), "no rank runs yet"
+    ),
+}
+"""What is said where there are no ranks, by the phase of the run."""
 
 _MOST_IN_LINE, _AND_SO_ON = 120, ", which waits in"
 """Findings with more characters get a line for each rank that waits for another one."""
@@ -36,6 +45,7 @@ class RunInspection:
         self._state = ""
         self._clusters: dict[str, str] = {}
         self._jobs: dict[str, str] = {}
+        self._has_queued = False
         self._ranks: dict[str, RankSeen] = {}
         self._findings: list[WaitExplained] = []
 
@@ -46,8 +56,9 @@ class RunInspection:
                 self._deployment, self._names = planned.deployment, planned.names()
                 known = planned.clusters().items()
                 self._clusters = {name: one.known.path for name, one in known}
-            case StateChanged(_, words) if fact.name in self._clusters:
+            case StateChanged(state, words) if fact.name in self._clusters:
                 self._jobs[self._clusters[fact.name]] = words
+                self._has_queued |= state == "queued"
             case RunSeen(state):
                 self.is_answered, self._state = True, state
             case RankSeen() as rank:
@@ -80,8 +91,7 @@ class RunInspection:
     def ps(self, width: int = 0) -> Iterator[str]:
         """Yield what each rank is doing, as lines for a terminal of `width` columns."""
         yield self._heading()
-        for cluster, words in self._jobs.items():
-            yield f"  {cluster}: {words}"
+        yield from self._jobs_of_clusters()
         rows = [
             (name, one.host, str(one.process or ""), _state_of(one), one.doing)
             for name, one in self._named()
@@ -101,6 +111,11 @@ class RunInspection:
     def waits(self) -> Iterator[str]:
         """Yield for whom ranks wait, and which of them can never go on."""
         yield self._heading()
+        if self._has_queued:
+            yield from self._jobs_of_clusters()
+        if not self._ranks:
+            yield f"  {_NO_RANK.get(self._state, 'no rank runs any more')}"
+            return
         for name, one in self._named():
             for call in one.calls:
                 yield f"  {name} has waited for {call.seconds:.0f} s in {call.text}"
@@ -117,6 +132,10 @@ class RunInspection:
         for (thread, text), ranks in _stacks(self._named()).items():
             yield f"  {thread} of {', '.join(ranks)}:"
             yield from (f"  {line}" for line in text.rstrip().splitlines())
+
+    def _jobs_of_clusters(self) -> Iterator[str]:
+        for cluster, words in self._jobs.items():
+            yield f"  {cluster}: {words}"
 
     def _heading(self) -> str:
         many = counted(len(self._ranks), "rank")

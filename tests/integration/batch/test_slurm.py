@@ -40,6 +40,20 @@ def test_a_job_that_is_cancelled_in_the_queue_ends_the_run(slurm: Slurm) -> None
     wait_until(slurm.is_given_back)
 
 
+def test_a_run_in_the_queue_says_so_to_whoever_asks(slurm: Slurm) -> None:
+    other = slurm.hold_all()
+    assert slurm.call(*COMMAND, "--detach", str(slurm.descriptor(HELLO)))[0] == 0
+    wait_until(lambda: "PENDING" in slurm.call(*COMMAND, "list")[1])
+    words = r"job \d+ is PENDING \(\w+\)"
+    assert re.search(rf"queued: {words}", slurm.call(*COMMAND, "list")[1])
+    told = slurm.call(*COMMAND, "waits")[1]
+    assert re.search(rf"\n  lyon/rhone: {words}.*\n  no rank runs yet\n$", told), told
+    assert slurm.call(*COMMAND, "stop")[0] == 0
+    slurm.run("scancel", other)
+    wait_until(slurm.is_given_back)
+    assert slurm.call(*COMMAND, "attach")[0] == 143
+
+
 def test_ctrl_c_takes_the_job_out_of_the_queue(slurm: Slurm) -> None:
     other = slurm.hold_all()
     run = slurm.start(slurm.descriptor(HELLO))

@@ -177,6 +177,26 @@ def test_a_run_whose_process_was_killed_is_no_riddle(
     assert answer("stop")[0] == 0
 
 
+@pytest.mark.parametrize("recorded", ["", '{"facts of'])
+def test_a_run_that_was_killed_before_its_first_fact_is_listed_and_explained(
+    answer: Answer, describe: Describe, tmp_path: Path, recorded: str
+) -> None:
+    name = answer("--detach", describe(PROGRAM), "--", tmp_path)[1].split()[0]
+    (listed,) = json.loads(answer("list", "--format", "json")[1])
+    os.kill(listed["process"], signal.SIGKILL)
+    await_true(lambda: not is_alive(listed["process"]))
+    (tmp_path / "state" / "gcm" / "runs" / name / "run.facts").write_text(recorded)
+    code, out, err = answer("list")
+    assert (code, err) == (0, "")
+    assert f"{name}  ended without a word  " in out
+    assert answer("logs") == (
+        0, "", f"gcm-deploy: {name} has printed nothing until now: ended without a word\n"
+    )  # fmt: skip
+    code, out, err = answer("attach")
+    assert (code, out) == (204, "")
+    assert f"{name} has ended without a word: it was killed" in err
+
+
 def test_faults_are_told_before_anything_is_detached(answer: Answer, tmp_path: Path) -> None:
     (tmp_path / "bad.xml").write_text("<deployment><grid/></deployment>")
     code, out, err = answer("--detach", tmp_path / "bad.xml")

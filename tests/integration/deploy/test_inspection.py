@@ -36,7 +36,7 @@ def test_a_run_is_found_and_answers_while_it_runs() -> None:
         assert inspected(me, stacks=True) == answer(stacks=True)
         assert inspected(me, stacks=False) == answer(stacks=False)
     assert me not in running_deployments()
-    with pytest.raises(UsageError, match=f"process {me} does not say what it runs"):
+    with pytest.raises(UsageError, match=f"process {me} is not one of your runs"):
         inspected(me, stacks=False)
 
 
@@ -110,7 +110,7 @@ HEADING = heading().decode()
     ids=["empty", "list", "types", "deep", "cut"],
 )  # fmt: skip
 def test_what_another_user_answers_does_not_break_ps(lie: str) -> None:
-    command = [sys.executable, "-c", IMPOSTOR, lie, str(os.getuid())]
+    command = [sys.executable, "-c", IMPOSTOR, lie, "65534"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as impostor:
         assert impostor.stdout is not None
         assert impostor.stdout.readline() == "here\n"
@@ -121,3 +121,21 @@ def test_what_another_user_answers_does_not_break_ps(lie: str) -> None:
     assert done.returncode in (0, NOTHING_RUNS), done.stderr  # root sees other runs, too
     assert f"process {impostor.pid} does not say what it runs: " in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.needs_root
+def test_who_takes_the_name_of_another_users_run_is_neither_shown_nor_told_of() -> None:
+    command = [sys.executable, "-c", IMPOSTOR, "[]", str(os.getuid())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as impostor:
+        assert impostor.stdout is not None
+        assert impostor.stdout.readline() == "here\n"
+        try:
+            listed, named = gcm_deploy("ps"), gcm_deploy("ps", str(impostor.pid))
+        finally:
+            impostor.kill()
+    assert str(impostor.pid) not in listed.stdout + listed.stderr
+    assert (named.returncode, named.stderr) == (
+        202,
+        f"gcm-deploy: process {impostor.pid} is not one of your runs. gcm-deploy ps lists the runs"
+        " of this machine\n",
+    )

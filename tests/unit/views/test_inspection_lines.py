@@ -78,7 +78,26 @@ def test_waits_are_told_with_what_they_lead_to(plan: Plan) -> None:
         "  rank 0 waits for rank 1",
         "  rank 0 waits for rank 1",
     ]
-    assert list(asked(plan()).waits())[1:] == ["  no rank waits"]
+    small = plan('<emulate sites="1" clusters="1" ranks="1"/>')
+    at_rest = asked(small, fact("0:0:0", RankSeen("at rest")))
+    assert list(at_rest.waits())[1:] == ["  no rank waits"]
+    assert list(asked(small).waits())[1:] == ["  no rank has answered"]
+
+
+def test_waits_of_a_run_in_a_queue_has_what_the_queue_says(plan: Plan) -> None:
+    run = RunInspection(6729)
+    words = "job 17 is PENDING (Priority)"
+    for one in (
+        planned(plan('<emulate sites="1" clusters="1" ranks="1"/>')),
+        fact(MACHINE, RunSeen("starting")),
+        fact("0:0", StateChanged("queued", words)),
+    ):
+        run.take(one)
+    assert list(run.waits()) == [
+        "test (process 6729): starting, 0 ranks",
+        f"  site0/cluster0: {words}",
+        "  no rank runs yet",
+    ]
 
 
 def test_ranks_with_the_same_stack_have_it_once(plan: Plan) -> None:
