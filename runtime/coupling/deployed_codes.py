@@ -86,6 +86,11 @@ class Codes:
         run = self._by_cluster.get(cluster)
         return 1 if run is None else run.incarnation
 
+    def is_stopping(self, cluster: str) -> bool:
+        """Tell whether the code of a cluster was told to end by itself."""
+        run = self._by_cluster.get(cluster)
+        return run is not None and run.state is CodeState.STOPPING
+
     # -- from the engine's thread ------------------------------------------------------------------
 
     def connect(self, orders: OrdersTo, later: CallLater) -> None:

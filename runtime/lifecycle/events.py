@@ -57,13 +57,15 @@ class Aborted:
 class JobEnded:
     """The native MPI of a cluster has ended, and with it all its ranks.
 
-    `is_fault` says that it has failed itself, and not because of a rank.
+    `is_fault` says that it has failed itself, and not because of a rank; `by_request` that the
+    program which drives the machine had the ranks ended, as it may.
     """
 
     cluster: str
     code: int
     why: str = ""
     is_fault: bool = False
+    by_request: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,11 +236,13 @@ class RunState:
         run, cluster = self.run, self.run.clusters[event.cluster]
         cluster.advance_job(JobEvent.ENDED, f"it has ended with code {event.code}")
         is_unknown = not run.failures.has_failed_rank_of(event.cluster)
-        if not run.steered and (event.is_fault or is_unknown):
+        if not (run.steered or event.by_request) and (event.is_fault or is_unknown):
             code = LOST if event.is_fault else event.code
             run.failures.other(event.cluster, code, event.why, goes_on=cluster.goes_on)
-        word = "done" if event.code == 0 else "failed"
-        yield Show(run.plan.paths[f"ranks:{event.cluster}"], word, f"exit code {event.code}")
+        word, detail = "done" if event.code == 0 else "failed", f"exit code {event.code}"
+        if event.by_request:
+            word, detail = "ended", "it was told to end"
+        yield Show(run.plan.paths[f"ranks:{event.cluster}"], word, detail)
         if not cluster.goes_on:
             self._let_others_end()
         yield from self._end_if_all_ended()

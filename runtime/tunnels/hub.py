@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -39,6 +39,9 @@ MOST_HELD = 4 << 20
 """Bytes on their way to an end beyond which no end is read that has sent it more."""
 
 _PERIOD = LEASE / 6
+_FIRST_PERIOD = 0.02
+"""Seconds between the first two pings of an end; a short run has a round trip to show, too."""
+
 _PIPE = 1 << 20  # bytes of a pipe: fewer turns for many bytes
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
@@ -62,6 +65,15 @@ class HubEnd:
         """
         self.is_gone = False
         self.round_trip = float("inf")
+        self.ping_at = float("inf")
+        """When it is pinged next: not before it has come up, which is no part of a round trip."""
+        self._period = _FIRST_PERIOD
+
+    def ping(self, now: float) -> None:
+        """Ping it, and plan the next time: such periods grow, up to the usual one."""
+        self.to_send += frame(PING, 0, repr(now).encode())
+        self.ping_at = now + self._period
+        self._period = min(2 * self._period, _PERIOD)
 
     def close(self) -> None:
         """End the process that leads there."""
@@ -103,19 +115,25 @@ class TunnelHub:
 
     def run(self) -> None:
         """Serve until the launcher says no more; report then what was carried."""
-        ping_at = time.monotonic()
         while True:
             self._watch_all()
-            for key, _ in self._selector.select(max(0.0, ping_at - time.monotonic())):
+            for key, _ in self._selector.select(self._until_ping()):
                 if key.fd == self._orders:
                     self._report({"carried": self._figures()})
                     return
                 self._actions[key.fd]()
             now = time.monotonic()
-            if now >= ping_at:
-                ping_at = now + _PERIOD
-                for end in self._ends:
-                    end.to_send += frame(PING, 0, repr(now).encode())
+            for end in self._living():
+                if now >= end.ping_at:
+                    end.ping(now)
+
+    def _living(self) -> Iterator[HubEnd]:
+        return (end for end in self._ends if not end.is_gone)
+
+    def _until_ping(self) -> float | None:
+        """Return for how many seconds nobody is pinged; None for ever."""
+        ping_at = min((end.ping_at for end in self._living()), default=float("inf"))
+        return None if ping_at == float("inf") else max(0.0, ping_at - time.monotonic())
 
     def close(self) -> None:
         """Let all ends go."""
@@ -133,6 +151,8 @@ class TunnelHub:
             self._lose(end)
             return
         end.received += end.marked.take(data)
+        if end.marked.is_behind and end.ping_at == float("inf"):
+            end.ping_at = time.monotonic()
         try:
             for kind, number, payload in frames(end.received, PIECE):
                 self._pass(end, kind, number, payload)

@@ -27,6 +27,7 @@ from runtime.deployment.reading.spares import check_spares
 from runtime.deployment.reading.structure import check_structure
 from runtime.deployment.reading.transfers import check_results, read_transfers
 from runtime.deployment.variables import Variables, declare_variables
+from runtime.topology import Reachability
 
 
 def read_descriptor(
@@ -140,6 +141,13 @@ def _assigned(
             owner.setdefault(position, application.name)
     # an error in a mapping is no reason to complain about the clusters it meant
     complete = bool(applications) and all(one.clusters for one in applications)
+    outwards = [
+        one
+        for site in sites
+        for one in site.clusters
+        if one.position in owner and one.reachability is Reachability.OUTWARDS
+    ]
+    relays = (Reachability.DIRECT, Reachability.FRONT_END) if len(outwards) > 1 else ()
     assigned = []
     for site in sites:
         clusters = []
@@ -148,7 +156,8 @@ def _assigned(
             nodes = cluster.nodes
             if not name:
                 nodes = tuple(replace(node, ranks=0) for node in nodes)
-            if not name and complete and not has_assembly:
+            is_idle = not name and cluster.reachability not in relays
+            if is_idle and complete and not has_assembly:
                 reading.diagnostics.report(
                     "idle-cluster",
                     f"no application runs in cluster '{cluster.path}'",

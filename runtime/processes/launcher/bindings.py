@@ -12,6 +12,7 @@ from gcm.errors import GcmError
 from gcm.interfaces.future import Future
 from gcm.interfaces.interface import ClientInterface, Interface, ServerInterface
 from gcm.invocation import Invocation
+from gcm.membranes.lifecycle import State
 from gcm.records import dataclass
 from runtime.errors import GridError
 from runtime.machine.contracts import BINDING_CONTROLLER
@@ -65,20 +66,20 @@ def answered_bindings(
         if leaf.name == CLUSTERING:  # it stands for the composite that it is in, too
             named[_above(content.path)] = _above(leaf.path)
     asked = [
-        (leaf, client, send(Invocation(content.path, *_LOOKUP, (client.name,))))
+        (leaf, content, client, send(Invocation(content.path, *_LOOKUP, (client.name,))))
         for leaf, content in _elsewhere(root)
         for client in leaf.clients
     ]
     deadline = time.monotonic() + timeout
     found: set[ReportedBinding] = set()
     silent: dict[str, str] = {}
-    for leaf, client, answer in asked:
+    for leaf, content, client, answer in asked:
         try:
             ends = answer.result(max(0.0, deadline - time.monotonic()))
         except TimeoutError:
             silent[leaf.path] = f"no answer within {timeout:g} s"
         except (GcmError, GridError) as fault:
-            silent[leaf.path] = str(fault)
+            silent[leaf.path] = _why_silent(content.state(), fault)
         else:
             if not isinstance(ends, list | tuple):
                 silent[leaf.path] = f"it answered a {type(ends).__name__}, and no names"
@@ -87,6 +88,13 @@ def answered_bindings(
                 path, _, interface = str(end).rpartition(".")
                 found.add(ReportedBinding(client.path, f"{named.get(path, path)}.{interface}"))
     return found, silent
+
+
+def _why_silent(state: State, fault: Exception) -> str:
+    """Return why a component has not answered, without the traceback of who looked for it."""
+    if state is State.STARTED:
+        return str(fault).partition("\n")[0]
+    return f"it does not run: it is {state}"
 
 
 def leaves(root: Component) -> Iterator[Component]:

@@ -198,7 +198,8 @@ class ClusterReports:
 
     def job_ended(self, code: int, why: str, is_fault: bool) -> None:
         """Record that the native MPI of the cluster has ended."""
-        self.post(JobEnded(self._cluster, code, why, is_fault))
+        by_request = self.codes.is_stopping(self._cluster)
+        self.post(JobEnded(self._cluster, code, why, is_fault, by_request))
         self.codes.job_ended(self._cluster, code, why)
 
     def node_lost(self, name: str, why: str) -> None:

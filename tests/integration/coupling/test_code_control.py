@@ -7,6 +7,7 @@ import pytest
 
 from runtime.coupling import CodeBusy, CodeNotRunning, CodeNotStarted
 from runtime.coupling.code_run import CodeState
+from runtime.deployment import DeploymentPlan
 from runtime.processes.launcher.machine import Machine
 
 pytestmark = pytest.mark.mpi
@@ -116,3 +117,15 @@ def test_the_end_of_the_machine_ends_whoever_waits(steer: Steer) -> None:
     machine.interrupt()
     control.wait(20)
     assert machine.wait(20).exit_code == 128 + signal.SIGINT
+
+
+@pytest.mark.parametrize("way", ["stop", "kill"])
+def test_a_run_in_which_a_program_has_ended_a_code_ends_well(
+    plan: Callable[..., DeploymentPlan], way: str
+) -> None:
+    with Machine(plan(2, one=SLEEP, two=("/bin/sh", "-c", "sleep 2"))) as machine:
+        control = machine.code("one").control
+        getattr(control, way)()
+        assert min(control.exit_codes().values()) > 128
+        outcome = machine.wait(30)
+    assert (outcome.exit_code, outcome.errors) == (0, ())

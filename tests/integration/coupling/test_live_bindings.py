@@ -73,6 +73,7 @@ def test_each_process_is_bound_as_the_assembly_says_before_and_after_a_restart(
             and set(silent) == {"/grid/here/air/wrapper0", "/grid/here/air/wrapper1"}
         ),
     )
+    assert set(machine.bindings()[1].values()) == {"it does not run: it is stopped"}
     states = {one.name: one.state for one in part.children}
     assert states == {"clustering": "started", "wrapper0": "stopped", "wrapper1": "stopped"}
     machine.code("air").control.start()

@@ -152,6 +152,20 @@ def test_clusters_that_only_connect_outwards_have_tunnels_unless_another_one_rel
         assert read.body(f"<grid><site>{apart}{there}</site></grid>").good.tunnelled() == []
 
 
+def test_a_cluster_that_relays_between_others_is_not_idle(read: Any) -> None:
+    def found(relay: str, others: str) -> list[str]:
+        clusters = "".join(map(OUTWARDS.format, others))
+        named = " ".join(f"s/{one}" for one in others)
+        text = (
+            f'<deployment><application script="a" clusters="{named}"/><grid><site name="s">'
+            f'{clusters}<cluster name="z" reachability="{relay}"/></site></grid></deployment>'
+        )
+        return [code for code, _ in read(text).codes]
+
+    assert found("direct", "ab") == found("front-end", "ab") == []
+    assert found("direct", "a") == found("outwards", "ab") == ["idle-cluster"]
+
+
 def test_behind_a_launcher_there_is_no_tunnel(read: Any) -> None:
     launcher = '<launcher class="mine.Own"/>'
     apart = "".join(OUTWARDS.format(name).replace("/>", f">{launcher}</cluster>") for name in "ab")

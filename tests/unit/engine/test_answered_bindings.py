@@ -12,6 +12,7 @@ from gcm.components.membrane import control_name
 from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
+from gcm.membranes.lifecycle import State
 from runtime.machine.contracts import BINDING_CONTROLLER
 from runtime.processes.launcher.bindings import answered_bindings
 from runtime.processes.launcher.tree import machine_tree
@@ -39,17 +40,24 @@ def test_a_process_that_is_not_there_leaves_the_answers_of_the_others() -> None:
     def some(call: Invocation) -> Future[Any]:
         answer: Future[Any] = Future(call)
         if "site0" in call.component:
-            answer.set_exception(NoSuchComponentError("it has gone", component=call.component))
+            why = "it has gone\nRemote traceback of the front-end:\nTraceback ..."
+            answer.set_exception(NoSuchComponentError(why, component=call.component))
         else:
             answer.set_result(["/elsewhere.door"])
         return answer
 
-    found, silent = answered_bindings(
-        machine_tree(plan(NAMED).components(), some), some, timeout=10.0
-    )
-    assert {one.server for one in found} == {"/elsewhere.door"}
-    assert silent
-    assert all("it has gone" in why for why in silent.values())
+    for state, said in (
+        (State.STARTED, "it has gone"),
+        (State.STOPPED, "it does not run: it is stopped"),
+    ):
+
+        def life(_: str, now: State = state) -> State:
+            return now
+
+        machine = machine_tree(plan(NAMED).components(), some, life)
+        found, silent = answered_bindings(machine, some, timeout=10.0)
+        assert {one.server for one in found} == {"/elsewhere.door"}
+        assert set(silent.values()) == {said}
 
 
 def test_an_answer_that_has_no_names_is_a_fault_for_the_one_who_asked() -> None:
