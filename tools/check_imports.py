@@ -60,6 +60,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
         "port",
         "writing",
     },
+    "runtime.calls": set(),
     "runtime.topology": set(),
     "runtime.health": set(),
     "runtime.routing": set(),

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from gcm.records import dataclass
+from runtime.calls import SYNCHRONOUS
 from runtime.checks.reports import (
     ANY_SOURCE,
-    SYNCHRONOUS,
     CallReport,
     CheckedCall,
     CheckedCommunicator,

@@ -23,9 +23,6 @@ NO_ROOT = -1
 ANY_SOURCE = -2
 """What stands in the place of a root in a receive from any source."""
 
-SYNCHRONOUS = {"Send", "send", "Isend", "isend", "Send_init"}
-"""The calls that are made as others, which return once the message is received."""
-
 
 @dataclass(frozen=True, slots=True)
 class CheckedCall:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from runtime import calls
 from runtime.rank_name import RankName
 from runtime.topology import NO_NAMES, RankNames
 from runtime.waits.blocked import Picture, made_by
@@ -44,7 +45,7 @@ HEADINGS = {
 NEVER = frozenset({CYCLE, ENDED, NOBODY, MISMATCH, BEHIND})
 """The kinds of findings on ranks that can never go on."""
 
-_WAITING = ("wait", "waitall", "waitany", "waitsome")
+_WAITING = calls.of_kind("wait", of=calls.OF_REQUESTS)
 _MOST_NAMED = 6
 
 
@@ -379,7 +380,7 @@ def described(wait: Wait, names: RankNames = NO_NAMES) -> str:
     if len(known) > _MOST_NAMED:
         joined += f" and {len(known) - _MOST_NAMED} more"
     text = wait.call
-    if wait.call.lower() in _WAITING and joined:
+    if wait.call in _WAITING and joined:
         text += f" for a message {joined}" if wait.parts[0].kind == RECEIVE else f" for {joined}"
     elif joined:
         text += f" {joined}"

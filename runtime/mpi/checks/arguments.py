@@ -7,28 +7,10 @@ from typing import Any
 
 from mpi4py import MPI
 
+from runtime.calls import COLLECTIVES
 from runtime.checks.reports import NO_ROOT, OBJECT
-from runtime.collectives.operations import ROWS
 from runtime.mpi.collectives.reductions import Average, element_type, operation_of
 from runtime.mpi.values.specs import Spec, read, read_vector
-
-_NAMES = {
-    **dict.fromkeys(("Bcast",), ("buf", "root")),
-    **dict.fromkeys(("Gather", "Gatherv", "Scatter", "Scatterv"), ("sendbuf", "recvbuf", "root")),
-    "Reduce": ("sendbuf", "recvbuf", "op", "root"),
-    **dict.fromkeys(("Allreduce", "Scan", "Exscan"), ("sendbuf", "recvbuf", "op")),
-    "Reduce_scatter_block": ("sendbuf", "recvbuf", "op"),
-    "Reduce_scatter": ("sendbuf", "recvbuf", "recvcounts", "op"),
-    **dict.fromkeys(("bcast",), ("obj", "root")),
-    **dict.fromkeys(("gather", "scatter"), ("sendobj", "root")),
-    "reduce": ("sendobj", "op", "root"),
-    **dict.fromkeys(("allreduce", "scan", "exscan"), ("sendobj", "op")),
-}
-"""The arguments of collectives as mpi4py names them, where there are others than two buffers."""
-
-_TWO = ("sendbuf", "recvbuf")
-_ROOTED = {name for name, names in _NAMES.items() if "root" in names}
-_REDUCTIONS = {name for name, names in _NAMES.items() if "op" in names}
 
 Data = tuple[str, int | None]
 """The type of elements, "" if it fits all others, and the bytes; None if they are not known."""
@@ -44,10 +26,13 @@ def collective(
 
     What is not understood is left out: the call itself will refuse it.
     """
-    given = _given(operation, args, options)
-    root = given.get("root", 0) if operation in _ROOTED else NO_ROOT
+    call = COLLECTIVES.get(operation)
+    if call is None:
+        return NO_ROOT, *UNKNOWN, ""
+    given = call.named(args, options)
+    root = given.get("root", 0) if call.takes("root") else NO_ROOT
     root = root if isinstance(root, int) else NO_ROOT
-    reduction = _reduction(given.get("op", MPI.SUM)) if operation in _REDUCTIONS else ""
+    reduction = _reduction(given.get("op", MPI.SUM)) if call.takes("reduction") else ""
     try:
         kind, nbytes = _data_of(operation, given, rank == root, size)
     except Exception:  # whatever is wrong with it, the call will say
@@ -57,7 +42,7 @@ def collective(
 
 def contribution(operation: str, args: Sequence[Any], options: Mapping[str, Any], rank: int) -> Any:
     """Return the buffer that a call only reads, as the program gives it; None if there is none."""
-    given = _given(operation, args, options)
+    given = COLLECTIVES[operation].named(args, options)
     is_vector = operation.endswith(("v", "w"))
     is_elsewhere = operation in {"Bcast", "Scatter"} and given.get("root", 0) != rank
     if operation[0].islower() or is_vector or is_elsewhere:
@@ -65,12 +50,8 @@ def contribution(operation: str, args: Sequence[Any], options: Mapping[str, Any]
     return given.get("buf" if operation == "Bcast" else "sendbuf")
 
 
-def _given(operation: str, args: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    return {**dict(zip(_NAMES.get(operation, _TWO), args, strict=False)), **options}
-
-
 def _data_of(operation: str, given: Mapping[str, Any], is_root: bool, size: int) -> Data:
-    if operation not in ROWS or operation[0].islower() or operation == "Barrier":
+    if operation[0].islower() or operation == "Barrier":
         return UNKNOWN
     if operation == "Bcast":
         return data(given["buf"])

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.checks.reports import ANY_SOURCE, NO_ROOT, NUMBERS, SYNCHRONOUS, CheckedCall
+from runtime.calls import SYNCHRONOUS
+from runtime.checks.reports import ANY_SOURCE, NO_ROOT, NUMBERS, CheckedCall
 from runtime.home import HOME, OWN_FRAMES
 from runtime.lazy_import import logger
 from runtime.mpi.checks.records import CheckedReceive, Choice, KnownComm, WaitingMessage

@@ -1,4 +1,4 @@
-"""The collectives of communicators, made from a table: blocking, nonblocking, and persistent.
+"""The collectives of communicators, made from the table of calls.
 
 Where native MPI serves a communicator, a call is mpi4py's own, but for `MPI.AVG`. Over several
 clusters a call turns its arguments into a plan, which is run, begun or prepared. Plans take the
@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from mpi4py import MPI
 
+from runtime.calls import BEGUN, BLOCKING, PERSISTENT, MpiCall, of_kind
 from runtime.lazy_import import LazyModule
 from runtime.mpi.collectives.reductions import Average
 from runtime.mpi.values.handles import named_like
@@ -22,10 +23,10 @@ _Call: TypeAlias = "Callable[..., Any]"
 _state: Any = LazyModule("runtime.mpi.collectives.state")
 _averaged: Any = LazyModule("runtime.mpi.collectives.averaged")
 _with_losses: Any = LazyModule("runtime.mpi.collectives.with_losses")
-_plans: Any = LazyModule("runtime.mpi.collectives.plans")
-_reductions: Any = LazyModule("runtime.mpi.collectives.reduction_plans")
-_neighbours: Any = LazyModule("runtime.mpi.collectives.neighbour_plans")
-_objects: Any = LazyModule("runtime.mpi.collectives.object_plans")
+_PLANS: dict[str, Any] = {
+    name: LazyModule(f"runtime.mpi.collectives.{name}")
+    for name in ("plans", "reduction_plans", "neighbour_plans", "object_plans")
+}
 
 
 class Collectives(MPI.Comm):
@@ -177,84 +178,38 @@ def _has_met() -> int:
     return MPI.Comm.Create_keyval()
 
 
-class _Collective:
-    """A row of the table: an mpi4py call, its arguments, and its planner for several clusters."""
-
-    def __init__(
-        self, name: str, takes: Callable[..., _Call], plans: Any, plan: str, **fixed: bool
-    ) -> None:
-        self.name = name
-        self.takes = takes
-        self.plans = plans
-        self.plan = plan
-        self.fixed = fixed
-
-
-_WITH_BUFFERS = {
-    Collectives: (
-        _Collective("Barrier", _nothing, _plans, "barrier"),
-        _Collective("Bcast", _buf, _plans, "bcast"),
-        _Collective("Gather", _rooted, _plans, "gather", vector=False),
-        _Collective("Gatherv", _rooted, _plans, "gather", vector=True),
-        _Collective("Scatter", _rooted, _plans, "scatter", vector=False),
-        _Collective("Scatterv", _rooted, _plans, "scatter", vector=True),
-        _Collective("Allgather", _buffers, _plans, "allgather", vector=False),
-        _Collective("Allgatherv", _buffers, _plans, "allgather", vector=True),
-        _Collective("Alltoall", _buffers, _plans, "alltoall", vector=False),
-        _Collective("Alltoallv", _buffers, _plans, "alltoall", vector=True),
-        _Collective("Alltoallw", _buffers, _plans, "alltoallw"),
-        _Collective("Reduce", _reduced_rooted, _reductions, "reduce"),
-        _Collective("Allreduce", _reduced, _reductions, "allreduce"),
-        _Collective("Reduce_scatter_block", _reduced, _reductions, "reduce_scatter_block"),
-        _Collective("Reduce_scatter", _reduced_blocks, _reductions, "reduce_scatter"),
-    ),
-    Scans: (
-        _Collective("Scan", _reduced, _reductions, "scan", exclusive=False),
-        _Collective("Exscan", _reduced, _reductions, "scan", exclusive=True),
-    ),
-    NeighbourCollectives: (
-        _Collective(
-            "Neighbor_allgather", _buffers, _neighbours, "neighbour_allgather", vector=False
-        ),
-        _Collective(
-            "Neighbor_allgatherv", _buffers, _neighbours, "neighbour_allgather", vector=True
-        ),
-        _Collective("Neighbor_alltoall", _buffers, _neighbours, "neighbour_alltoall", vector=False),
-        _Collective("Neighbor_alltoallv", _buffers, _neighbours, "neighbour_alltoall", vector=True),
-        _Collective("Neighbor_alltoallw", _buffers, _neighbours, "neighbour_alltoallw"),
-    ),
+_TAKING = {
+    (): _nothing,
+    ("buf", "root"): _buf,
+    ("sendbuf", "recvbuf"): _buffers,
+    ("sendbuf", "recvbuf", "root"): _rooted,
+    ("sendbuf", "recvbuf", "op"): _reduced,
+    ("sendbuf", "recvbuf", "op", "root"): _reduced_rooted,
+    ("sendbuf", "recvbuf", "recvcounts", "op"): _reduced_blocks,
+    ("obj", "root"): _obj,
+    ("sendobj",): _object,
+    ("sendobj", "root"): _object_rooted,
+    ("sendobj", "op"): _object_reduced,
+    ("sendobj", "op", "root"): _object_reduced_rooted,
 }
-"""Each stands for three calls: `Bcast`, `Ibcast` and `Bcast_init`."""
+"""What makes a call, by its arguments but hints."""
 
-_WITH_OBJECTS = {
-    Collectives: (
-        _Collective("bcast", _obj, _objects, "bcast"),
-        _Collective("gather", _object_rooted, _objects, "gather"),
-        _Collective("scatter", _object_rooted, _objects, "scatter"),
-        _Collective("allgather", _object, _objects, "allgather"),
-        _Collective("alltoall", _object, _objects, "alltoall"),
-        _Collective("reduce", _object_reduced_rooted, _objects, "reduce"),
-        _Collective("allreduce", _object_reduced, _objects, "allreduce"),
-    ),
-    Scans: (
-        _Collective("scan", _object_reduced, _objects, "scan", exclusive=False),
-        _Collective("exscan", _object_reduced, _objects, "scan", exclusive=True),
-    ),
-    NeighbourCollectives: (
-        _Collective("neighbor_allgather", _object, _objects, "neighbour_allgather"),
-        _Collective("neighbor_alltoall", _object, _objects, "neighbour_alltoall"),
-    ),
-}
-"""Each returns the received object."""
-
+_CLASSES = {"Comm": Collectives, "Intracomm": Scans, "Topocomm": NeighbourCollectives}
+_CARRIED_OUT = {BLOCKING: "run", BEGUN: "begin", PERSISTENT: "prepare"}
+_SHAPES = ("vector", "exclusive")
+"""The flags of calls that one function plans in several shapes."""
 
 _AT_ONCE = ("run", "result")
 
 
-def _add(kind: type[MPI.Comm], name: str, one: _Collective, how: str) -> None:
-    """Add the call `name` to a class; `how` says how it carries a collective out."""
-    native = getattr(kind, name)
-    plans, plan, fixed = one.plans, one.plan, one.fixed
+def _add(one: MpiCall) -> None:
+    """Add a collective to the class that has it."""
+    cls, name = _CLASSES[one.of], one.name
+    native = getattr(cls, name)
+    how = "result" if one.name == one.operation and one.takes_objects else _CARRIED_OUT[one.how]
+    module, _, plan = one.plan.partition(".")
+    plans = _PLANS[module]
+    fixed = {shape: True for shape in _SHAPES if one.has(shape)}
 
     found: tuple[Any, ...] | None = None
 
@@ -262,23 +217,24 @@ def _add(kind: type[MPI.Comm], name: str, one: _Collective, how: str) -> None:
         nonlocal found
         members = getattr(self, "_members", None)
         if members is None:
-            return _averaged.mean(self, one.name, how, *args)
+            return _averaged.mean(self, one.operation, how, *args)
         if found is None:  # imported with the first collective over several clusters
             kind = _state.CollectiveCall
             found = kind, _state.state_of, getattr(plans, plan), getattr(kind, how)
         kind, state_of, plan_of, carry_out = found
         if members.gaps:
-            return _with_losses.over_gaps(members, one.name, name, args)
+            return _with_losses.over_gaps(members, one.operation, name, args)
         made = kind(self, members.collecting or state_of(members))
         if members.recovery.is_strict and how in _AT_ONCE:
             plan_here = plan_of(made, *args, **fixed)
             return _with_losses.strictly(members, name, lambda: carry_out(made, plan_here))
         return carry_out(made, plan_of(made, *args, **fixed))
 
-    call = one.takes(native, enter)
-    if how == "prepare":
+    taken = tuple(argument.name for argument in one.arguments if argument.name != "info")
+    call = _TAKING[taken](native, enter)
+    if one.how == PERSISTENT:
         call = _with_hints(native, call)
-    setattr(kind, name, named_like(native, call))
+    setattr(cls, name, named_like(native, call))
 
 
 def _with_hints(native: _Call, call: _Call) -> _Call:
@@ -295,16 +251,5 @@ def _with_hints(native: _Call, call: _Call) -> _Call:
     return with_hints
 
 
-def _make() -> None:
-    for kind, collectives in _WITH_BUFFERS.items():
-        for one in collectives:
-            _add(kind, one.name, one, "run")
-            _add(kind, f"I{one.name.lower()}", one, "begin")
-            _add(kind, f"{one.name}_init", one, "prepare")
-    for kind, collectives in _WITH_OBJECTS.items():
-        for one in collectives:
-            _add(kind, one.name, one, "result")
-    _add(Collectives, "barrier", _WITH_BUFFERS[Collectives][0], "run")
-
-
-_make()
+for _call in of_kind("collective").values():
+    _add(_call)

@@ -16,8 +16,8 @@ import struct
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from runtime.calls import COLLECTIVES
 from runtime.collectives.choice import PLANS, USUAL, kind_of
-from runtime.collectives.operations import ROWS
 from runtime.mpi.collectives.reductions import REDUCTIONS
 from runtime.mpi.errors import OutOfStep, ProcessGone
 from runtime.mpi.progress.collective_mailbox import BRIEF, SIZED, TAGS
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 KINDS = (
     "a collective",
-    *ROWS,
+    *COLLECTIVES,
     "Dup",
     *(kind_of(name, plan) for name, plans in PLANS.items() for plan in plans if plan not in USUAL),
 )
@@ -38,10 +38,7 @@ KINDS = (
 unusual plan is a kind of its own, so that ranks with different plans notice.
 """
 
-_REDUCTIONS = (
-    *("Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan"),
-    *("reduce", "allreduce", "scan", "exscan"),
-)
+_REDUCTIONS = {name for name, call in COLLECTIVES.items() if call.takes("reduction")}
 
 _PLAN = re.compile(r" by [\w-]+")
 _SIZE = re.compile(r" with (over )?\d+ bytes| \(little data\)")

@@ -36,7 +36,7 @@ def neighbours(call: CollectiveCall) -> tuple[list[int], list[int], list[int]]:
 
 @planned("Neighbor_allgather", vector="Neighbor_allgatherv")
 def neighbour_allgather(
-    call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, vector: bool
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, vector: bool = False
 ) -> CollectivePlan[None]:
     """Plan to receive one block from every neighbour."""
     sources, destinations, _ = neighbours(call)
@@ -48,7 +48,7 @@ def neighbour_allgather(
 
 @planned("Neighbor_alltoall", vector="Neighbor_alltoallv")
 def neighbour_alltoall(
-    call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, vector: bool
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, vector: bool = False
 ) -> CollectivePlan[None]:
     """Plan to exchange one block with every neighbour."""
     sources, destinations, _ = neighbours(call)

@@ -244,7 +244,7 @@ def allreduce(
 
 @planned("scan", exclusive="exscan")
 def scan(
-    call: CollectiveCall, sendobj: Any, op: MPI.Op | Operator = MPI.SUM, *, exclusive: bool
+    call: CollectiveCall, sendobj: Any, op: MPI.Op | Operator = MPI.SUM, *, exclusive: bool = False
 ) -> CollectivePlan[Any]:
     """Plan a scan."""
     blob = MPI.pickle.dumps(sendobj)

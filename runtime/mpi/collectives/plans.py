@@ -143,7 +143,7 @@ def bcast(call: CollectiveCall, buf: Any, root: int = 0) -> CollectivePlan[None]
 
 @planned("Gather", vector="Gatherv")
 def gather(
-    call: CollectiveCall, sendbuf: Any, recvbuf: Any, root: int = 0, *, vector: bool
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, root: int = 0, *, vector: bool = False
 ) -> CollectivePlan[None]:
     """Plan a gather."""
     root = integer(root)
@@ -202,7 +202,7 @@ def gather(
 
 @planned("Scatter", vector="Scatterv")
 def scatter(
-    call: CollectiveCall, sendbuf: Any, recvbuf: Any, root: int = 0, *, vector: bool
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, root: int = 0, *, vector: bool = False
 ) -> CollectivePlan[None]:
     """Plan a scatter."""
     root = integer(root)
@@ -264,7 +264,7 @@ def _size_of_block(call: CollectiveCall, own: Spec | None, parts: list[Spec] | N
 
 @planned("Allgather", vector="Allgatherv")
 def allgather(
-    call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, vector: bool
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, vector: bool = False
 ) -> CollectivePlan[None]:
     """Plan an allgather."""
     parts = read_parts(recvbuf, call.size, vector=vector, readonly=False)
@@ -311,7 +311,7 @@ def allgather(
 
 @planned("Alltoall", vector="Alltoallv")
 def alltoall(
-    call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, vector: bool
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, vector: bool = False
 ) -> CollectivePlan[None]:
     """Plan an alltoall."""
     parts = read_parts(recvbuf, call.size, vector=vector, readonly=False)

@@ -365,7 +365,12 @@ def _reduce_scatter(
 
 @planned("Scan", exclusive="Exscan")
 def scan(
-    call: CollectiveCall, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, *, exclusive: bool
+    call: CollectiveCall,
+    sendbuf: Any,
+    recvbuf: Any,
+    op: MPI.Op = MPI.SUM,
+    *,
+    exclusive: bool = False,
 ) -> CollectivePlan[None]:
     """Plan a scan."""
     received = read(recvbuf, readonly=False, blocks=0)

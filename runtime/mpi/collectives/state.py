@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from mpi4py import MPI
 
+from runtime.calls import COLLECTIVES
 from runtime.collectives.between import Sides
 from runtime.collectives.blocks import SMALL
 from runtime.collectives.choice import (
@@ -22,7 +23,6 @@ from runtime.collectives.choice import (
 )
 from runtime.collectives.components import MOST_BYTES
 from runtime.collectives.layout import Layout
-from runtime.collectives.operations import ROWS
 from runtime.mpi.collectives.equal_sizes import checked_by_leader, checked_by_members
 from runtime.mpi.collectives.guard import CollectiveGuard, RootGuard
 from runtime.mpi.collectives.mismatches import MismatchDetector, call_of, sized, tag_of
@@ -117,7 +117,7 @@ _BROADCASTS = ("Bcast", "bcast")
 _OBJECTS = ("allgather", "alltoall")
 _LEAST_OF_OBJECT = 64
 _LARGE_CALLS = 16
-_JOINING = frozenset(("Gather", "Scatter", "Allgather", "Alltoall", "Scan", "Exscan"))
+_JOINING = {name for name, call in COLLECTIVES.items() if call.has("joins")}
 
 
 class Collecting:
@@ -346,7 +346,7 @@ class Collecting:
         leader = part.leader(-1 if plan.root is None else plan.root)
         if plan.spreads:
             return checked_by_members(algorithm, part, leader, port)
-        needs_leader = plan.name in ROWS and plan.name != "Alltoall"
+        needs_leader = plan.name in COLLECTIVES and plan.name != "Alltoall"
         at_once = plan.size < SMALL and needs_leader
         return checked_by_leader(algorithm, part, leader, port, at_once=at_once)
 
@@ -499,7 +499,7 @@ def planned(name: str, **others: str) -> Callable[[_Planner], _Planner]:
         def notify_others(
             call: CollectiveCall, kwargs: dict[str, Any], why: Exception | str
         ) -> None:
-            kind = next((others[word] for word in others if kwargs[word]), name)
+            kind = next((others[word] for word in others if kwargs.get(word)), name)
             call.state.mismatches.refuse(kind, why)
 
         return made  # type: ignore[return-value] # it takes and returns what `plan` does

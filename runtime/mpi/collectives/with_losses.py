@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from mpi4py import MPI
 
-from runtime.collectives.operations import ROWS
+from runtime.calls import COLLECTIVES
 from runtime.collectives.recovery_modes import STRICT_KEY
 from runtime.mpi.errors import FailureError, NotOnTheGrid, ProcessGone, refuse, report
 
@@ -23,7 +23,7 @@ def over_gaps(m: CommunicatorMembers, name: str, call: str, args: tuple[Any, ...
     Raises:
         NotOnTheGrid: it has memory for each rank, and gaps would leave some unset.
     """
-    row = ROWS[name]
+    row = COLLECTIVES[name]
     if not row.works_over_gaps:
         raise NotOnTheGrid(
             f"{call} on a communicator with gaps",
@@ -32,14 +32,14 @@ def over_gaps(m: CommunicatorMembers, name: str, call: str, args: tuple[Any, ...
         )
     present = [rank for rank, one in enumerate(m.group) if one not in m.gaps]
     given = list(args)
-    if row.rooted:
+    if row.takes("root"):
         if given[-1] not in present:
             refuse(m.native, MPI.ERR_RANK)
         given[-1] = present.index(given[-1])
-    if row.spreads and given[0] is not None:
+    if row.has("spreads") and given[0] is not None:
         given[0] = [given[0][rank] for rank in present]
     found = getattr(m.dense, call)(*given)
-    if not row.gathers or found is None:
+    if not row.has("gathers") or found is None:
         return found
     spread = [None] * m.size
     for rank, one in zip(present, found, strict=True):

@@ -8,14 +8,13 @@ Where nobody checks, this module is not loaded, and calls are as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
+from runtime import calls
 from runtime.checks.reports import NO_ROOT
-from runtime.collectives.operations import ROWS
 from runtime.mpi.checks.arguments import collective, contribution
 from runtime.mpi.checks.call_log import CallLog, handle_of
 from runtime.mpi.checks.nesting import CallNesting
@@ -27,17 +26,15 @@ from runtime.mpi.values.substitute_type import SubstituteType
 if TYPE_CHECKING:
     from runtime.membership.rank_link import RankLink
 
-_COPIES = dict.fromkeys(("Dup", "Dup_with_info", "Idup", "Idup_with_info", "Clone"), "Dup")
-"""The calls that make a copy, and what operation they are."""
+_ROWS = calls.of_kind("collective", "copy", "make")
+_COPY = "Dup"
+"""What operation all calls are that make a copy."""
 
-_MADE = {
-    one: one
-    for one in (
-        *("Split", "Split_type", "Create", "Create_cart", "Create_graph", "Create_dist_graph"),
-        *("Create_dist_graph_adjacent", "Sub", "Merge"),
-    )
+_BY_GROUP = {
+    name: place
+    for name, row in calls.of_kind("make-by-group").items()
+    if (place := row.place("tag")) is not None
 }
-_BY_GROUP = {"Create_group": 1, "Create_intercomm": 3}
 """The calls that not all members make, and where their tag stands."""
 
 Call = Callable[..., Any]
@@ -55,8 +52,7 @@ def check(link: RankLink) -> None:
     global _log, _messages  # noqa: PLW0603 - a process is one rank
     _log = CallLog(link)
     messages = _messages = Messages(_log, _nesting)
-    for name, operation in _operations():
-        put_around(COMMUNICATORS, (name,), partial(_collective, operation=operation), _MARK)
+    put_around(COMMUNICATORS, _ROWS, _collective, _MARK)
     put_around(COMMUNICATORS, _BY_GROUP, _by_group, _MARK)
     put_around(COMMUNICATORS, ("Free", "Disconnect"), _free, _MARK)
     for make, names in messages.of_communicators():
@@ -90,22 +86,13 @@ def ended(code: int) -> None:
     _log.flush(code)
 
 
-def _operations() -> Iterator[tuple[str, str]]:
-    for name in ROWS:
-        yield name, name
-        if name[0].isupper():
-            yield f"I{name[0].lower()}{name[1:]}", name
-            yield f"{name}_init", name
-    yield "barrier", "Barrier"
-    yield from (_COPIES | _MADE).items()
-
-
 # --- around calls: all have the name by which the look at stacks passes over them --------------
 
 
-def _collective(call: Call, name: str, operation: str) -> Call:
-    makes, is_copy = operation in _MADE or name in _COPIES, name in _COPIES
-    is_begun = name.endswith("_init") or name.lower() == f"i{operation.lower()}" or "Idup" in name
+def _collective(call: Call, name: str) -> Call:
+    row = _ROWS[name]
+    makes, is_copy = row.kind != "collective", row.kind == "copy"
+    operation, is_begun = _COPY if is_copy else row.operation, row.how != calls.BLOCKING
 
     def observed_call(self: Any, *args: Any, **options: Any) -> Any:
         if _nesting.is_inside:
@@ -124,7 +111,7 @@ def _collective(call: Call, name: str, operation: str) -> Call:
         if not is_begun:
             return result
         number, sent = _log.call(name, operation, *details), None
-        if known is not None and not known.is_inter and operation in ROWS:
+        if known is not None and not known.is_inter and not makes:
             sent = contribution(operation, args, options, known.rank)
         if isinstance(result, tuple):
             return result[0], _messages.begun(result[1], name, number, _nothing)

@@ -9,17 +9,18 @@ with it until a wait or a test has completed it.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
+from runtime import calls
 from runtime.mpi.checks.arguments import PICKLED, UNKNOWN, buffer, in_bytes, spec_of
 from runtime.mpi.checks.choices import ReceiveChoices
 from runtime.mpi.requests.parts import completed_places, is_flagged
 from runtime.mpi.requests.requests import Prequest, Request
-from runtime.mpi.surface.observed_calls import OF_CLASS, TESTS_AND_WAITS
+from runtime.mpi.surface.observed_calls import OF_CLASS, TESTS, TESTS_AND_WAITS
 
 if TYPE_CHECKING:
     from runtime.mpi.checks.call_log import CallLog
@@ -27,27 +28,10 @@ if TYPE_CHECKING:
     from runtime.mpi.checks.records import CheckedReceive
     from runtime.mpi.values.specs import Spec
 
-SENDS = {
-    **{one: one for one in ("Ssend", "Bsend", "Rsend", "Issend", "Ibsend", "Irsend")},
-    **{one: one for one in ("ssend", "bsend", "issend", "ibsend")},
-    **{"Send": "Ssend", "Isend": "Issend", "send": "ssend", "isend": "issend"},
-}
-"""The calls that send, and by which one they are made."""
+SENDS, RECEIVES, PROBES, EXCHANGES = map(calls.of_kind, ("send", "receive", "probe", "exchange"))
 
-SENDS_INIT = {"Send_init": "Ssend_init"} | {
-    one: one for one in ("Ssend_init", "Bsend_init", "Rsend_init")
-}
-RECEIVES = ("Recv", "recv", "Irecv", "irecv", "Recv_init")
-TAKEN_BY_PROBES = ("Mprobe", "mprobe", "Improbe", "improbe")
-PROBES = ("Probe", "probe", "Iprobe", "iprobe", *TAKEN_BY_PROBES)
-EXCHANGES = ("Sendrecv", "sendrecv", "Isendrecv")
-REPLACES = ("Sendrecv_replace", "Isendrecv_replace")
-
-_ENDS = {"source": MPI.ANY_SOURCE, "tag": MPI.ANY_TAG}
-_BOTH = {"sendtag": 0, "source": MPI.ANY_SOURCE, "recvtag": MPI.ANY_TAG}
-_RECEIVE = ("buf", "source", "tag", "status")
-_EXCHANGE = ("send", "dest", "sendtag", "recvbuf", "source", "recvtag", "status")
-_REPLACE = ("buf", "dest", "sendtag", "source", "recvtag", "status")
+_ENDS: dict[str, Any] = {"source": MPI.ANY_SOURCE, "tag": MPI.ANY_TAG}
+_BOTH: dict[str, Any] = {"sendtag": 0, "source": MPI.ANY_SOURCE, "recvtag": MPI.ANY_TAG}
 
 Call = Callable[..., Any]
 StartedCall = Callable[[], "CheckedReceive | None"]
@@ -88,10 +72,10 @@ class Messages:
     def of_communicators(self) -> list[tuple[Callable[[Call, str], Call], Collection[str]]]:
         """Return what makes the functions around calls of communicators, and their names."""
         return [
-            (self.send, (*SENDS, *SENDS_INIT)),
+            (self.send, SENDS),
             (self.receive, RECEIVES),
             (self.probe, PROBES),
-            (self.exchange, (*EXCHANGES, *REPLACES)),
+            (self.exchange, EXCHANGES),
         ]
 
     def of_requests(self) -> list[tuple[Callable[[Call, str], Call], Collection[str]]]:
@@ -107,15 +91,15 @@ class Messages:
 
     def send(self, call: Call, name: str) -> Call:
         """Return the function around a call that sends, which another one may make."""
-        nesting, log, is_object = self._nesting, self._log, name[0].islower()
-        begins = name.lower().startswith("i") or name.endswith("_init")
-        named, by = ("data", "dest", "tag"), (SENDS | SENDS_INIT)[name]
+        nesting, log, row = self._nesting, self._log, SENDS[name]
+        is_object, begins = row.takes_objects, row.how != calls.BLOCKING
+        by = calls.SYNCHRONOUS.get(name, name)
 
         def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
             if nesting.is_inside:
                 return call(self_, *args, **options)
-            given = _named(named, {"tag": 0}, args, options)
-            data = given.get("data", given.get("buf", given.get("obj")))
+            given: dict[str, Any] = {"tag": 0} | row.named(args, options)
+            data = given.get(row.arguments[0].name)
             known = log.known(self_)
             number = log.message(name, PICKLED if is_object else buffer(data))
             made = call if by == name else getattr(type(self_), by)
@@ -131,13 +115,14 @@ class Messages:
     def receive(self, call: Call, name: str) -> Call:
         """Return the function around a call that receives."""
         nesting, log, choices = self._nesting, self._log, self._choices
-        is_object, is_persistent = name[0].islower(), name.endswith("_init")
-        begins = name[0] in "iI" or is_persistent
+        row = RECEIVES[name]
+        is_object, is_persistent = row.takes_objects, row.how == calls.PERSISTENT
+        begins = row.how != calls.BLOCKING
 
         def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
             if nesting.is_inside:
                 return call(self_, *args, **options)
-            given = _named(_RECEIVE, _ENDS, args, options)
+            given = _ENDS | row.named(args, options)
             known = log.known(self_)
             room = PICKLED if is_object else buffer(given.get("buf"))
             number = log.message(name, room, given["source"])
@@ -175,12 +160,13 @@ class Messages:
     def probe(self, call: Call, name: str) -> Call:
         """Return the function around a call that finds a message, which it may take, too."""
         nesting, log, choices = self._nesting, self._log, self._choices
-        takes, blocks = name in TAKEN_BY_PROBES, name[0] not in "iI"
+        row = PROBES[name]
+        takes, blocks = row.has("takes"), row.how == calls.BLOCKING
 
         def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
             if nesting.is_inside:
                 return call(self_, *args, **options)
-            given = _named(_RECEIVE[1:], _ENDS, args, options)
+            given = _ENDS | row.named(args, options)
             given["status"] = given.get("status") or MPI.Status()
             number, known = log.message(name, UNKNOWN, given["source"]), log.known(self_)
             choice = nesting.observed_call(
@@ -197,18 +183,16 @@ class Messages:
     def exchange(self, call: Call, name: str) -> Call:
         """Return the function around a call that sends and receives."""
         nesting, log, choices = self._nesting, self._log, self._choices
-        is_object, begins = name[0].islower(), name[0] == "I"
-        replaces = name in REPLACES
-        named = list(_REPLACE if replaces else _EXCHANGE)
-        if not replaces:
-            named[0] = "sendobj" if is_object else "sendbuf"
+        row = EXCHANGES[name]
+        is_object, begins = row.takes_objects, row.how == calls.BEGUN
+        sends, replaces = row.arguments[0].name, row.takes("inout")
 
         def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
             if nesting.is_inside:
                 return call(self_, *args, **options)
-            given = _named(named, _BOTH, args, options)
+            given = _BOTH | row.named(args, options)
             known = log.known(self_)
-            sent = PICKLED if is_object else buffer(given.get(named[0]))
+            sent = PICKLED if is_object else buffer(given.get(sends))
             got = sent if replaces or is_object else buffer(given.get("recvbuf"))
             number, receive = log.message(name, sent), log.message(name, got, given["source"])
             if not is_object:
@@ -273,7 +257,7 @@ class Messages:
 
     def complete_one(self, call: Call, name: str) -> Call:
         """Return the function around a call that may complete one request."""
-        nesting, log, is_test = self._nesting, self._log, "est" in name
+        nesting, log, is_test = self._nesting, self._log, name in TESTS
 
         def observed_call(self_: Any, status: Any = None) -> Any:
             if nesting.is_inside:
@@ -294,7 +278,7 @@ class Messages:
     def complete_several(self, call: Call, name: str) -> Call:
         """Return the function around a call that may complete several requests."""
         nesting, log = self._nesting, self._log
-        is_test, is_any = "est" in name, name[4:] == "any"
+        is_test, is_any = name in TESTS, name[4:] == "any"
 
         def observed_call(requests: Sequence[Any], *args: Any, **options: Any) -> Any:
             statuses: Any = next(iter((*args, *options.values())), None)
@@ -352,12 +336,3 @@ def left_over(note: Note) -> tuple[str, str]:
 
 def _sum_of(spec: Spec) -> int:
     return zlib.crc32(spec.pack())
-
-
-def _named(
-    names: Sequence[str],
-    defaults: Mapping[str, Any],
-    args: Sequence[Any],
-    options: Mapping[str, Any],
-) -> dict[str, Any]:
-    return {**defaults, **dict(zip(names, args, strict=False)), **options}

@@ -12,6 +12,7 @@ import time
 
 from mpi4py import MPI
 
+from runtime import calls
 from runtime.mpi.point_to_point.messages import Message
 from runtime.mpi.requests.requests import Prequest, Request
 from runtime.mpi.surface.communicator_classes import (
@@ -35,17 +36,15 @@ COMMUNICATORS: tuple[type[Any], ...] = (
 )
 REQUESTS: tuple[type[Any], ...] = (Request, Prequest)
 
-TESTS_AND_WAITS = {
-    f"{kind}{which}"
-    for kind in ("Wait", "wait", "Test", "test")
-    for which in ("", "all", "any", "some")
-}
+_OF_REQUESTS = calls.of_kind("wait", "test", "start", of=calls.OF_REQUESTS)
+TESTS = {name for name, call in _OF_REQUESTS.items() if call.kind == "test"}
+TESTS_AND_WAITS = TESTS | {name for name, call in _OF_REQUESTS.items() if call.kind == "wait"}
 """The calls that may complete requests."""
 
-OF_CLASS = {one for one in TESTS_AND_WAITS if len(one) > len("Wait")} | {"Startall"}
+OF_CLASS = {name for name, call in _OF_REQUESTS.items() if call.is_of_class}
 """The calls of several requests, which belong to the class."""
 
-_PROBES = {"Mprobe", "mprobe", "Improbe", "improbe"}
+_PROBES = {name for name, call in calls.of_kind("probe").items() if call.has("takes")}
 _sums: dict[str, list[float]] = {}
 
 

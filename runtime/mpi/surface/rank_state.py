@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.collectives.operations import ROWS
+from runtime import calls
 from runtime.collectives.recovery_modes import CommunicatorState
 from runtime.matching import ANY
 from runtime.mpi.communicators.attributes import looking
@@ -273,14 +273,14 @@ def _details_of(call: CallOfThread, cluster: str, stray: list[list[object]]) -> 
         peers.facts = [m.context.hex(), _name_of(None, m.native), _runs(_names_of(_all_of(m)))]
     is_collective = any(one[0] == "collective" for one in known)
     root = values.get("root")
-    row = ROWS.get(call.name)
+    collective = calls.COLLECTIVES.get(call.name)
     return facts_of_call(call) | {
         "parts": known or [list(_UNKNOWN)],
         "comm": peers.facts,
         "needs_all": needs_all,
         "turn": m.collecting.mismatches.count if is_collective and m and m.collecting else None,
         "root": peers.name(root) if is_collective else "",
-        "size": _size(values.get(row.sized)) if row is not None and row.sized else None,
+        "size": _size(values.get(collective.equal)) if collective and collective.equal else None,
     }
 
 

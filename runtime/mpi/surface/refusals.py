@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
+from runtime import calls
 from runtime.mpi.errors import NotOnTheGrid
 from runtime.mpi.process.options import hand_down, handle_as_asked
 from runtime.mpi.process.place import here
@@ -15,19 +16,6 @@ from runtime.mpi.values.substitute_type import SubstituteType
 
 if TYPE_CHECKING:
     from runtime.mpi.progress.membership import CommunicatorMembers
-
-_IN_CLUSTER = "Use a communicator of one cluster, such as MPI.COMM_CLUSTER"
-_MESSAGES = "Use messages between clusters: Send and Recv, or a collective operation"
-_PROCESSES = "Let the descriptor start all processes, or call it on MPI.COMM_SELF"
-
-_INSTEAD = {
-    "Accept": _PROCESSES,
-    "Connect": _PROCESSES,
-    "Spawn": _PROCESSES,
-    "Spawn_multiple": _PROCESSES,
-    "Psend_init": "Use Send_init for each part",
-    "Precv_init": "Use Recv_init for each part",
-}
 
 
 def not_on_the_grid(call: str, instead: str) -> NotOnTheGrid:
@@ -69,8 +57,9 @@ def _refusal(name: str, instead: str) -> Callable[..., Any]:
     return named_like(getattr(MPI.Cartcomm, name), refuse)
 
 
-for _name, _instead in _INSTEAD.items():
-    setattr(RefusedCalls, _name, _refusal(_name, _instead))
+for _call in calls.of_kind("process", "partition").values():
+    if _call.grid == calls.REFUSED:
+        setattr(RefusedCalls, _call.name, _refusal(_call.name, _call.cure))
 
 
 def _inside(native: type[Any], name: str, instead: str) -> Any:
@@ -103,6 +92,7 @@ class File(MPI.File, metaclass=SubstituteType):
 _DEFAULTS = {MPI.Win: MPI.ERRORS_ARE_FATAL, MPI.File: MPI.ERRORS_RETURN}
 _FACES: dict[type[Any], type[Any]] = {MPI.Win: Win, MPI.File: File}
 
-for _name in ("Create", "Allocate", "Allocate_shared", "Create_dynamic"):
-    setattr(Win, _name, _inside(MPI.Win, _name, f"{_MESSAGES}. {_IN_CLUSTER} for windows"))
-File.Open = _inside(MPI.File, "Open", f"{_IN_CLUSTER}, or gather at one rank and write there")  # type: ignore[method-assign]
+for _native, _ours in _FACES.items():
+    for _call in calls.of_kind("window", "file", of=(_native.__name__,)).values():
+        if _call.takes("comm"):
+            setattr(_ours, _call.name, _inside(_native, _call.name, _call.cure))

@@ -27,6 +27,7 @@ from typing import Any
 
 from mpi4py import MPI
 
+from runtime import calls
 from runtime.collectives.choice import Choice
 from runtime.matching import traced
 from runtime.matching.traced import NO_COMMUNICATOR, ROW, UNKNOWN
@@ -37,6 +38,7 @@ from runtime.mpi.surface.observed_calls import (
     COMMUNICATORS,
     OF_CLASS,
     REQUESTS,
+    TESTS,
     TESTS_AND_WAITS,
     put_around,
 )
@@ -44,8 +46,6 @@ from runtime.mpi.surface.waiting_calls import (
     COLLECTIVES,
     EXCHANGES,
     NONBLOCKING,
-    RECEIVES,
-    SENDS,
 )
 
 MOST_ROWS = 1 << 16
@@ -63,13 +63,6 @@ class _TracedRequest(MPI.Request):
 
     _posted: tuple[float, int] | None = None
 
-
-_PROBES = {"Probe", "probe", "Mprobe", "mprobe"}
-_ROOTS = {
-    "bcast": 1, "Bcast": 1, "gather": 1, "Gather": 2, "Gatherv": 2, "reduce": 2, "Reduce": 3,
-    "scatter": 1, "Scatter": 2, "Scatterv": 2,
-}  # fmt: skip
-"""Where the root stands among the arguments."""
 
 _MOST = (1 << 31) - 1
 _clock, _pack = time.monotonic, ROW.pack
@@ -295,7 +288,8 @@ def _exchange(call: Call, number: int, name: str) -> Call:
 
 def _plain(call: Call, number: int, name: str) -> Call:
     append, counts = _rows.ring.append, _rows.counts
-    at, begins = _ROOTS.get(name, 0), name in NONBLOCKING
+    row = calls.COLLECTIVES.get(name)
+    at, begins = row.place("root") if row else None, name in NONBLOCKING
     usual = _rows.plan(NATIVE) if _rows.calls[number][1] == traced.COLLECTIVE else UNKNOWN
 
     def observed_call(self: Any, *args: Any, **options: Any) -> Any:
@@ -314,7 +308,7 @@ def _plain(call: Call, number: int, name: str) -> Call:
             elif self._members is None:
                 plan = usual
             root: Any = UNKNOWN
-            if at:
+            if at is not None:
                 root = args[at] if len(args) > at else options.get("root", 0)
             size = getattr(args[0], "nbytes", UNKNOWN) if args else UNKNOWN
             try:
@@ -328,7 +322,7 @@ def _plain(call: Call, number: int, name: str) -> Call:
 
 def _complete_one(call: Call, number: int, name: str) -> Call:
     append, counts = _rows.ring.append, _rows.counts
-    is_test = "est" in name
+    is_test = name in TESTS
 
     def observed_call(self: Any, status: Any = None) -> Any:
         if _inside.call:
@@ -358,7 +352,7 @@ def _complete_one(call: Call, number: int, name: str) -> Call:
 
 
 def _complete_several(call: Call, number: int, name: str) -> Call:
-    is_test, is_any = "est" in name, name[4:] == "any"
+    is_test, is_any = name in TESTS, name[4:] == "any"
 
     def observed_call(requests: Sequence[Any], *args: Any, **options: Any) -> Any:
         if _inside.call:
@@ -386,20 +380,25 @@ def _complete_several(call: Call, number: int, name: str) -> Call:
     return observed_call
 
 
+_WAITS, _BEGINS = (calls.BLOCKING,), (calls.BEGUN,)
+_SENDS = calls.of_kind("send", how=_WAITS + _BEGINS)
+
 _Kinds = tuple[tuple[Collection[str], Callable[..., Call], str], ...]
 
 _OF_COMMUNICATORS: _Kinds = (
-    ({one for name in SENDS if name[0].isupper() for one in (name, f"I{name.lower()}")},
-     _send, traced.SEND),
-    ({one for name in SENDS if name[0].islower() for one in (name, f"i{name}")},
-     _send_object, traced.SEND),
-    (RECEIVES - _PROBES, _receive, traced.RECEIVE),
-    ({"Irecv", "irecv"}, _post, traced.POST),
+    ({name for name in _SENDS if name[0].isupper()}, _send, traced.SEND),
+    ({name for name in _SENDS if name[0].islower()}, _send_object, traced.SEND),
+    (calls.of_kind("receive", how=_WAITS), _receive, traced.RECEIVE),
+    (calls.of_kind("receive", how=_BEGINS), _post, traced.POST),
     (EXCHANGES, _exchange, traced.WAIT),
-    (_PROBES, _plain, traced.WAIT),
-    (COLLECTIVES | NONBLOCKING, _plain, traced.COLLECTIVE),
-)  # fmt: skip
-"""The functions around calls; of a call that is in several rows the first one counts."""
+    (
+        calls.of_kind("exchange", how=_BEGINS) | calls.of_kind("probe", how=_WAITS),
+        _plain,
+        traced.WAIT,
+    ),
+    (COLLECTIVES | {*calls.of_kind("collective", "copy", how=_BEGINS)}, _plain, traced.COLLECTIVE),
+)
+"""The functions around calls."""
 
 _OF_REQUESTS: _Kinds = (
     (TESTS_AND_WAITS - OF_CLASS, _complete_one, traced.WAIT),

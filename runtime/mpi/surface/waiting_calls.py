@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from runtime.collectives.operations import ROWS
+from runtime import calls
 from runtime.home import HOME, OWN_FRAMES
 
 if TYPE_CHECKING:
@@ -38,20 +38,22 @@ LOOKS_AT_LOCALS = {"locals", "vars", "dir", "eval", "exec", "_getframe", "curren
 
 _NO_FUNCTION = compile("", "", "exec").co_name
 
-SENDS = {"Send", "Ssend", "Rsend", "Bsend", "send", "ssend", "bsend"}
-RECEIVES = {"Recv", "recv", "Probe", "probe", "Mprobe", "mprobe"}
-EXCHANGES = {"Sendrecv", "Sendrecv_replace", "sendrecv"}
-OF_MPI = {"Wait", "Waitall", "waitall", "Waitany", "waitany", "Waitsome", "waitsome"}
+_BLOCKS = (calls.BLOCKING,)
+SENDS = frozenset(calls.of_kind("send", how=_BLOCKS))
+RECEIVES = frozenset(calls.of_kind("receive", "probe", how=_BLOCKS))
+EXCHANGES = frozenset(calls.of_kind("exchange", how=_BLOCKS))
+WAITS = frozenset(calls.of_kind("wait", of=calls.OF_REQUESTS))
+OF_MPI = WAITS - {"wait"}
 """The waits whose names nothing else has; files of Python and other libraries have `wait`, too."""
 
-WAITS = {"Wait", "wait", "Waitall", "waitall", "Waitany", "waitany", "Waitsome", "waitsome"}
-COLLECTIVES = {*ROWS, "barrier", "Dup", "Split", "Create"}
-NONBLOCKING = {
-    f"I{name[0].lower()}{name[1:]}"
-    for name in SENDS | RECEIVES | EXCHANGES | COLLECTIVES
-    if name[0].isupper()
-} | {"isend", "issend", "ibsend", "irecv", "Idup"}
+COLLECTIVES = frozenset(calls.of_kind("collective", "copy", "make", how=_BLOCKS))
+NONBLOCKING = frozenset(
+    calls.of_kind("send", "receive", "exchange", "collective", "copy", how=(calls.BEGUN,))
+)
 """The calls that return a request."""
+
+LOOKS = frozenset(calls.of_kind("probe", "test", of=calls.WITH_REQUESTS)) - RECEIVES
+"""The calls that look whether something has come, and return at once."""
 
 BLOCKING = SENDS | RECEIVES | EXCHANGES | WAITS | COLLECTIVES
 """The calls that may block, as mpi4py names them."""

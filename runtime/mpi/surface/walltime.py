@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from runtime.membership.rank_link import current
 from runtime.mpi.progress.predefined import running_engine
 from runtime.mpi.surface.observed_calls import COMMUNICATORS, REQUESTS, put_around
-from runtime.mpi.surface.waiting_calls import BLOCKING, NONBLOCKING
+from runtime.mpi.surface.waiting_calls import BLOCKING, LOOKS, NONBLOCKING
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -67,7 +67,7 @@ def Before_walltime(save: Save) -> Save:
     link = current()
     if link is not None:
         make = partial(_saving, link.wrapper)
-        put_around((*COMMUNICATORS, *REQUESTS), BLOCKING | NONBLOCKING, make, "saves")
+        put_around((*COMMUNICATORS, *REQUESTS), BLOCKING | NONBLOCKING | LOOKS, make, "saves")
         _registered.append((get_ident(), save))
     return save
 

@@ -12,9 +12,10 @@ from typing import Any
 
 from mpi4py import MPI
 
+from runtime.calls import CURES
 from runtime.mpi.errors import NotOnTheGrid
 
-CURE = "Give it MPI.COMM_CLUSTER, or another communicator of one cluster, and combine the results"
+CURE = CURES["handle"]
 
 
 def check_handle(thing: object) -> None:
