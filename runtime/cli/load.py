@@ -220,7 +220,7 @@ def _in_words(finding: Diagnostic) -> Diagnostic:
 
 
 def _with_arguments(deployment: Deployment, arguments: Sequence[str]) -> Deployment:
-    """Return the deployment whose only application gets these arguments too."""
+    """Return the deployment whose only application gets these arguments instead of its own."""
     if not arguments:
         return deployment
     names = [one.name for one in deployment.applications]
@@ -231,8 +231,7 @@ def _with_arguments(deployment: Deployment, arguments: Sequence[str]) -> Deploym
             cure="Write them into the descriptor, as <argument value='...'/> of an <application>",
         )
     (application,) = deployment.applications
-    longer = replace(application, arguments=(*application.arguments, *arguments))
-    return replace(deployment, applications=(longer,))
+    return replace(deployment, applications=(replace(application, arguments=tuple(arguments)),))
 
 
 def _with_variables(

@@ -254,7 +254,7 @@ _NEEDS_A_RUN = (
 GCM_DEPLOY = deploy_command(
     "gcm-deploy", _DESCRIPTION,
     Option("descriptor", nargs="?", default="", metavar="DESCRIPTOR",
-           help="what to deploy: an XML file; arguments behind '--' follow those that it has"),
+           help="what to deploy: an XML file; arguments behind '--' take the place of its own"),
     _MACHINE, _INSTEAD, WATCHING, DETACH, PLANS, SETTINGS, VARIABLES, VERSION, epilog=_EPILOG,
     usage=_USAGE,
 )  # fmt: skip

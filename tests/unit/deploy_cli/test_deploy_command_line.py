@@ -152,9 +152,13 @@ def test_a_dry_run_starts_no_process_and_writes_no_file(
     assert sorted(samples.parent.rglob("*")) == before
 
 
-def test_the_arguments_behind_the_double_dash_reach_every_rank(
+def test_the_arguments_behind_the_double_dash_reach_every_rank_instead_of_those_of_the_file(
     deploy: Callable[..., Any], samples: Path
 ) -> None:
+    written = samples / "laptop.xml"
+    written.write_text(written.read_text().replace("<application ", '<application arguments="1" '))
+    answer = deploy("--dry-run", written)
+    assert all(line.endswith(" -- 1") for line in answer.out.splitlines() if "mpiexec" in line)
     answer = deploy("--dry-run", samples / "laptop.xml", "--", "--steps", "a b")
     commands = [line for line in answer.out.splitlines() if "mpiexec" in line]
     assert len(commands) == 4
