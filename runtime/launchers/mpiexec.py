@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from runtime.launchers import spawning
 from runtime.launchers.base import Command, Launcher
 from runtime.launchers.errors import CommandNotFound, MissingMpiexec, MpiexecFailed, WrongMpiexec
 from runtime.launchers.lines import Collected
 from runtime.native_mpi import (
     KNOWN,
     RANK_VARIABLES,
+    ManagedRanks,
     MpiWorld,
     NativeMpi,
     native_mpi_of_version,
+    python_module,
 )
 
 PROBE_TIMEOUT = 60.0
+
+MANAGER, MANAGER_MODULE = "process-manager", "runtime.manager"
+"""What a guard calls our process manager, and the module that it is."""
+
+MANAGER_NAME = "gcm-pmi"
+"""What it is called where processes are listed."""
 
 SIZE_PROBE = (
     "import os; from mpi4py import MPI; os.write(1, b'size %d\\n' % MPI.COMM_WORLD.Get_size())"
@@ -44,6 +54,32 @@ def mpi_command(
         **world.environment,
     }
     return Command(native.argv(world), MappingProxyType(environment), cwd, first_input)
+
+
+def manager_command(
+    ranks: ManagedRanks,
+    environment: Mapping[str, str | None],
+    *,
+    python: str,
+    cwd: str,
+    is_loaded: bool,
+) -> Command:
+    """Return the command that starts ranks on this host without an `mpiexec`.
+
+    What they are is the first line of its input. If it `is_loaded`, the guard has it as a program.
+    """
+    argv = (MANAGER,) if is_loaded else python_module(python, MANAGER_MODULE)
+    return Command(argv, {**dict.fromkeys(RANK_VARIABLES), **environment}, cwd, ranks.line)
+
+
+def is_script(program: str, path: str) -> bool:
+    """Return whether a program is a script: then a user has put something before an `mpiexec`."""
+    try:
+        found = spawning.find_program(os.fsencode(program), os.fsencode(path))
+        with open(found, "rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return False
 
 
 def missing_mpiexec(mpiexec: str, fault: CommandNotFound) -> MissingMpiexec:

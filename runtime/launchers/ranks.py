@@ -101,10 +101,11 @@ def pipe_of(folder: str, rank: int, stream: str) -> str:
     return os.path.join(folder, f"{rank}.{stream}")
 
 
-def write_to_pipes(folder: str, rank: int) -> bool:
+def write_to_pipes(folder: str, rank: int, *, keeps: bool = True) -> bool:
     """From now on what this process writes goes into its pipes; False if there are none.
 
-    What `mpiexec` gave it stays open, because `mpiexec` may take the end of that for its own end.
+    If it `keeps` what `mpiexec` gave it, that stays open: an `mpiexec` may take the end of that for
+    the end of the rank.
     """
     try:
         pipes = [os.open(pipe_of(folder, rank, one), os.O_WRONLY) for one in ("stdout", "stderr")]
@@ -113,7 +114,8 @@ def write_to_pipes(folder: str, rank: int) -> bool:
     sys.stdout.flush()
     sys.stderr.flush()
     for place, pipe in enumerate(pipes, 1):
-        os.dup(place)
+        if keeps:
+            os.dup(place)
         os.dup2(pipe, place)
         os.close(pipe)
     return True

@@ -18,8 +18,10 @@ from runtime.native_mpi.known import (
     native_mpi_of_library,
     native_mpi_of_version,
 )
+from runtime.native_mpi.managed import ManagedRanks
 from runtime.native_mpi.mpich import MPICH, MPICH_WHEEL
 from runtime.native_mpi.openmpi import OPEN_MPI
+from runtime.native_mpi.pmi import PmiAbort, PmiAnswer, PmiFault, PmiServer
 
 __all__ = [
     "AUTO",
@@ -31,8 +33,13 @@ __all__ = [
     "RANK_VARIABLES",
     "Job",
     "JobPart",
+    "ManagedRanks",
     "MpiWorld",
     "NativeMpi",
+    "PmiAbort",
+    "PmiAnswer",
+    "PmiFault",
+    "PmiServer",
     "RankProgram",
     "RankProxy",
     "is_interface_chosen",

@@ -92,6 +92,13 @@ class NativeMpi:
     interface_options: tuple[str, ...] = ()
     """Options and variables by which a user chooses the network interface."""
 
+    def is_managed(self, environment: Mapping[str, str]) -> bool:  # noqa: ARG002 - for others
+        """Tell whether our process manager can start ranks on one host in place of `mpiexec`.
+
+        Not where this environment has settings by which a user tells `mpiexec` what to do.
+        """
+        return False
+
     def argv(self, world: MpiWorld) -> tuple[str, ...]:
         """Return the command line that starts the ranks of a world."""
         hosts = ",".join(f"{host}:{count}" for host, count in world.hosts)

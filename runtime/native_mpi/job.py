@@ -13,6 +13,7 @@ from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.native_mpi.contract import AUTO, MpiWorld, names_hosts
+from runtime.native_mpi.managed import ManagedRanks
 
 RANK_MODULE = "runtime.rank"
 
@@ -33,7 +34,7 @@ def run_directory_arguments(run_directory: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RankProxy:
-    """A small `script` that `mpiexec` starts in place of each rank.
+    """A small `script` that an `mpiexec` starts in place of each rank.
 
     The rank itself is forked by the process that listens at `address`.
     """
@@ -164,10 +165,36 @@ class Job:
     def rank_argv(self, part: JobPart) -> tuple[str, ...]:
         """Return the command of each rank of a part, as its `mpiexec` is told it."""
         program = self.program
-        start = python_module(program.python, RANK_MODULE)
+        start = self._start
         if program.proxy is not None and not part.is_restarted:
             there = program.proxy
             start = (program.python, "-I", "-S", there.script, there.address, RANK_MODULE)
+        return (*start, *self._rank_words(part))
+
+    def managed(self, part: JobPart, *, tells_ends: bool) -> ManagedRanks:
+        """Return a part as our process manager is told it, which may tell how its ranks end."""
+        program = self.program
+        return ManagedRanks(
+            start=self._start,
+            words=self._rank_words(part, is_managed=True),
+            ranks=part.ranks,
+            first=part.first,
+            incarnation=part.incarnation,
+            fork_server="" if program.proxy is None else program.proxy.address,
+            reports_to=program.run_directory if tells_ends else "",
+            stays=self.goes_on,
+        )
+
+    def _is_on_one_host(self, part: JobPart) -> bool:
+        """Tell whether all ranks of a part are on one host for certain."""
+        return not self.options and len(part.hosts) < 2
+
+    @property
+    def _start(self) -> tuple[str, ...]:
+        return python_module(self.program.python, RANK_MODULE)
+
+    def _rank_words(self, part: JobPart, *, is_managed: bool = False) -> tuple[str, ...]:
+        program = self.program
         failures = "" if program.failures == "abort" else program.failures
         named = {
             "--first": str(part.first) if self.for_each_host else "",
@@ -181,10 +208,11 @@ class Job:
             "--replicas": str(program.replicas) if program.replicas > 1 else "",
             "--restart": "yes" if program.restart else "",
             "--umask": f"{program.umask:03o}",
+            "--parent": "manager" if is_managed else "",
+            "--on-one-host": "yes" if self._is_on_one_host(part) else "",
             f"--{program.kind}": program.path,
         }
         return (
-            *start,
             *run_directory_arguments(program.run_directory),
             *(word for name, value in named.items() if value for word in (name, value)),
             "--",

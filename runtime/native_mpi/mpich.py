@@ -8,6 +8,17 @@ from collections.abc import Mapping
 from runtime.native_mpi.contract import MpiWorld, NativeMpi
 
 _TOPOLOGY = "HWLOC_XMLFILE"
+_OF_A_USER = (
+    "HYDRA_BINDING",
+    "HYDRA_MAPPING",
+    "HYDRA_MEMBIND",
+    "HYDRA_CONFIG_FILE",
+    "HYDRA_HOST_FILE",
+    "HYDRA_ENV",
+    "I_MPI_ROOT",  # Intel's has a protocol and libraries of its own
+    "MPIR_CVAR_PMI_VERSION",
+)
+"""Settings by which a user tells Hydra what to do, and what it is to be."""
 
 
 class Mpich(NativeMpi):
@@ -22,6 +33,7 @@ class Mpich(NativeMpi):
         "PMI_PORT",
         "PMI_ID",
         "PMI_SPAWNED",
+        "PMI_HOSTNAME",
         "MPI_LOCALRANKID",
         "MPI_LOCALNRANKS",
         "HYDI_CONTROL_FD",
@@ -30,6 +42,10 @@ class Mpich(NativeMpi):
     refusal = "unsupported PMI version"
     noise = ("[mpiexec@",)
     interface_options = ("-iface", "FI_TCP_IFACE", "UCX_NET_DEVICES")
+
+    def is_managed(self, environment: Mapping[str, str]) -> bool:
+        """Tell that unless a user has set how Hydra is to start ranks: then it is wanted."""
+        return not any(environment.get(name) for name in _OF_A_USER)
 
     def environment(self, world: MpiWorld, *, is_root: bool) -> Mapping[str, str]:  # noqa: ARG002
         """Let it start ranks beside it by itself.

@@ -58,17 +58,25 @@ print("fine", flush=True)
 """
 
 
+# Options of a user are for his own `mpiexec`.
+OF_A_USER = (
+    '<grid><site><cluster><mpi ranks="2" options="-print-all-exitcodes"/></cluster></site></grid>'
+)
 STUCK = CALM.replace("time.sleep(1.5)", "MPI.COMM_WORLD.recv()")
 
 PROXY_ENDED = r"hydra_pmi_proxy \(process \d+\), a process of mpiexec, was ended"
+MANAGER_ENDED = r"gcm-pmi, which had started the ranks, was killed by SIGKILL while the ranks ran"
 
 
-def describe(folder: Path, program: str, *, sites: int = 1, clusters: int = 1) -> Path:
+def describe(
+    folder: Path, program: str, *, sites: int = 1, clusters: int = 1, mpi: str = ""
+) -> Path:
     (folder / "program.py").write_text(program, encoding="utf-8")
     path = folder / "grid.xml"
     path.write_text(
         '<deployment name="try"><application script="program.py" comm-world="grid"/>'
-        f'<emulate sites="{sites}" clusters="{clusters}" ranks="2"/></deployment>',
+        + (mpi or f'<emulate sites="{sites}" clusters="{clusters}" ranks="2"/>')
+        + "</deployment>",
         encoding="utf-8",
     )
     return path
@@ -260,19 +268,19 @@ def test_every_traceback_is_in_the_file_of_its_rank_and_shown_if_asked_for(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("name", "program", "words"),
+    ("name", "mpi", "words"),
     [
-        ("hydra_pmi_proxy", CALM, PROXY_ENDED),
-        ("hydra_pmi_proxy", STUCK, PROXY_ENDED),
-        ("mpiexec", CALM, r"mpiexec was killed by SIGKILL while the ranks ran"),
+        ("hydra_pmi_proxy", OF_A_USER, PROXY_ENDED),
+        ("mpiexec", OF_A_USER, r"mpiexec was killed by SIGKILL while the ranks ran"),
+        ("gcm-pmi", "", MANAGER_ENDED),
     ],
 )
-def test_a_killed_process_of_mpiexec_is_named_as_what_it_is(
-    tmp_path: Path, name: str, program: str, words: str
+def test_a_killed_process_that_started_ranks_is_named_as_what_it_is(
+    tmp_path: Path, name: str, mpi: str, words: str
 ) -> None:
     """Also where the ranks wait for each other for ever, so that mpiexec would notice nothing."""
     process = subprocess.Popen(
-        [*COMMAND, "--quiet", str(describe(tmp_path, program))],
+        [*COMMAND, "--quiet", str(describe(tmp_path, STUCK, mpi=mpi))],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -281,7 +289,7 @@ def test_a_killed_process_of_mpiexec_is_named_as_what_it_is(
     assert process.stdout is not None
     assert process.stdout.readline() == "up\n"
     for pid in descendants({process.pid}, processes()):
-        if called(pid).startswith(name):
+        if called(pid).startswith(name) or name_of(pid) == name:
             os.kill(pid, signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     assert process.returncode == LOST, err

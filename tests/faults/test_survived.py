@@ -43,10 +43,10 @@ except MPI.Exception as error:
 
 @pytest.mark.parametrize(
     ("name", "place"),
-    [("gcm-front-end", -2), ("gcm-front-end", -1), ("mpiexec", -1)],
-    ids=["the leading front-end", "another front-end", "mpiexec"],
+    [("gcm-front-end", -2), ("gcm-front-end", -1), ("gcm-pmi", -1)],
+    ids=["the leading front-end", "another front-end", "the process manager"],
 )
-def test_a_killed_front_end_or_mpiexec_takes_only_its_own_cluster_along(
+def test_a_killed_front_end_or_process_manager_takes_only_its_own_cluster_along(
     bench: Bench, name: str, place: int
 ) -> None:
     # The front-ends of local clusters are children of one more, which therefore comes first.
@@ -82,7 +82,7 @@ if""",
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("gcm-front-end", "its front-end is lost"), ("mpiexec", "its cluster has ended")],
+    [("gcm-front-end", "its front-end is lost"), ("gcm-pmi", "its cluster has ended")],
 )
 def test_a_recovery_that_has_no_place_for_lost_ranks_says_so_at_all_survivors(
     bench: Bench, name: str, why: str

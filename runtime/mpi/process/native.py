@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 
 class NativeWorld:
     """This process's place in `COMM_WORLD` of its cluster, and the MPI library that says so."""
@@ -16,8 +19,11 @@ class NativeWorld:
 def load() -> None:
     """Load MPI without initialising it: `native_world` does that, in a forked copy of this process.
 
-    Nothing happens where it cannot be loaded, because `native_world` fails in the same way.
+    Where it cannot be loaded nothing happens, because `native_world` fails in the same way. Twice
+    is once.
     """
+    if "mpi4py.MPI" in sys.modules:
+        return
     try:
         from mpi4py import rc
 
@@ -31,15 +37,31 @@ def load() -> None:
         return
 
 
-def native_world() -> NativeWorld:
-    """Initialise MPI and return what it says.
+ON_ONE_HOST = {"UCX_TLS": "sm,self", "FI_PROVIDER": "shm"}
+"""Settings with which the networks of MPICH, UCX and libfabric, listen nowhere.
+
+Ranks of one host need no network. What a user has set counts more.
+"""
+
+
+def native_world(*, is_on_one_host: bool = False) -> NativeWorld:
+    """Initialise MPI and return what it says; it listens nowhere if it `is_on_one_host`.
 
     Raises any error of an MPI that cannot be loaded or initialised.
     """
+    load()  # to import it initialises it, before anything can be set for that
     from mpi4py import MPI
 
     if not MPI.Is_initialized():
-        _initialise()
+        is_mpich = "MPICH" in MPI.Get_library_version()
+        settings = ON_ONE_HOST if is_on_one_host and is_mpich else {}
+        own = {name: one for name, one in settings.items() if name not in os.environ}
+        os.environ.update(own)
+        try:
+            _initialise()
+        finally:
+            for name in own:  # the program finds what its user has set
+                del os.environ[name]
     world = MPI.COMM_WORLD
     library = MPI.Get_library_version().splitlines()[0].strip("\0 ")
     return NativeWorld(world.Get_rank(), world.Get_size(), library, greatest_tag())

@@ -132,15 +132,22 @@ class JobEnds:
         return self._report(rank, silent, self._ended_by(rank))
 
     def job_over(
-        self, ended: Exit, words: str, ranks: list[str], signal_printed: int = 0
+        self,
+        ended: Exit,
+        words: str,
+        ranks: list[str],
+        signal_printed: int = 0,
+        *,
+        starter: str = "mpiexec",
     ) -> tuple[list[RankDeath], str]:
         """Record how `mpiexec` ended; return what follows for its ranks, and its own fault if any.
 
-        `words` are the last ones of its own, `signal_printed` is the signal by which it says
-        that one of the `ranks` ended, which are all that had come.
+        It is called `starter` where that is another process. `words` are the last ones of its own,
+        `signal_printed` is the signal by which it says that one of the `ranks` ended, which are all
+        that had come.
         """
         found = [end for rank in list(self._seen) if (end := self.give_up(rank))]
-        fault = self._fault_of_mpiexec(ended, words, ranks)
+        fault = self._fault_of_mpiexec(ended, words, ranks, starter)
         silent = [*self._left, *(rank for rank in ranks if rank not in self._left)]
         silent = [rank for rank in silent if rank not in self._deaths]
         if fault:
@@ -205,7 +212,7 @@ class JobEnds:
         bad = (one for one in self._deaths.values() if one.code and not one.after)
         return next((one.who for one in bad), "")
 
-    def _fault_of_mpiexec(self, ended: Exit, words: str, ranks: list[str]) -> str:
+    def _fault_of_mpiexec(self, ended: Exit, words: str, ranks: list[str], starter: str) -> str:
         """Return what was wrong with `mpiexec` itself; nothing if it ended because of a rank."""
         stopped = self._stopped_at
         was_stopped = stopped is not None and (not ended.at or stopped <= ended.at)
@@ -222,7 +229,7 @@ class JobEnds:
         elif ended.signal is None and set(ranks) - self._deaths.keys():
             return ""  # it tells of a rank of which nothing else is known
         else:
-            what = f"mpiexec {'was ' if ended.signal else 'ended with '}{ended}"
+            what = f"{starter} {'was ' if ended.signal else 'ended with '}{ended}"
         good = [rank for rank in ranks if rank in self._deaths and not self._deaths[rank].code]
         how = "all ranks had ended well" if len(good) == len(ranks) else "the ranks ran"
         return f"{what} while {how}. No rank had failed before" + (f"\n{words}" if words else "")

@@ -97,6 +97,11 @@ class JobOutput:
         except OSError as fault:
             raise no_pipes(fault) from fault
 
+    @property
+    def has_pipes(self) -> bool:
+        """Whether ranks write into pipes of this process."""
+        return self._pipes is not None
+
     def of_part(self, part: JobPart, native: NativeMpi) -> PartSink:
         """Return what takes the lines of a part's `mpiexec`, or those of its only rank."""
         return PartSink(self, part, native)

@@ -17,6 +17,7 @@ from runtime.coupling.message_paths import cluster_of, identifier_of
 from runtime.errors import GridError
 from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
+from runtime.launchers.mpiexec import MANAGER
 from runtime.lifecycle.outcome import Connections, ForwardedTraffic
 from runtime.machine.authority import OVER_LINKS, is_for_launcher, is_for_rank
 from runtime.machine.calls import DispatchTable
@@ -464,9 +465,16 @@ def _dial(configuration: Configuration) -> None:
     _serve(configuration, SocketStream(connected), received)
 
 
+def _manage() -> int:
+    from runtime.processes.manager import main as manager  # it is in a process of its own
+
+    return manager.main()
+
+
 def _serve(configuration: Configuration, stream: ByteStream, received: bytes = b"") -> None:
     os.umask(configuration.umask)
-    guard = ForkedGuard() if configuration.job is not None else None  # before there are threads
+    programs = {MANAGER: _manage}
+    guard = ForkedGuard(programs) if configuration.job else None  # before there are threads
     with Reactor(f"front-end {configuration.cluster}") as reactor:
         front_end = FrontEndProcess(configuration, reactor, stream, guard)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -359,7 +359,9 @@ class RankEnds:
             if entry.was_restarted and not entry.is_ready and not self._is_known(entry):
                 self.cannot_start(entry, "its cluster has ended")
         output, come = self._job.output, self._table.arrived
-        found, fault = self._ends.job_over(ended, output.own_words, come, output.signal_printed)
+        found, fault = self._ends.job_over(
+            ended, output.own_words, come, output.signal_printed, starter=self._job.starter
+        )
         code = self._ends.first_code or (0 if is_dismissed else ended.shell_code)
         if self._is_released:
             for death in found:

@@ -1,9 +1,10 @@
 """The process that forks the ranks of this machine: it loads once what all of them need.
 
 An interpreter, mpi4py with its MPI, and our `MPI` module are most of what a rank costs before
-its program begins. `mpiexec` starts a proxy (see `runtime.processes.rank.proxy`), which asks
-here for a copy of this process and hands over what `mpiexec` gave it: environment, descriptors,
-folder, processors. MPI itself is initialised in the copy.
+its program begins. The process manager of a cluster asks here for a copy of this process for each
+rank, and hands over what that is to have: environment, descriptors, folder, processors. Where there
+is an `mpiexec`, it starts a proxy for each rank (see `runtime.processes.rank.proxy`) that asks.
+MPI itself is initialised in the copy.
 """
 
 from __future__ import annotations
@@ -33,12 +34,13 @@ STDIN = 0
 
 
 class _Job:
-    """The ranks of one `mpiexec`: process numbers of those that live and those that have ended."""
+    """The ranks of one native MPI: process numbers of those that live and those that have ended."""
 
-    __slots__ = ("alive", "ended", "kill_at", "mark")
+    __slots__ = ("_setting", "alive", "ended", "kill_at", "mark")
 
     def __init__(self, mark: bytes) -> None:
         self.mark = mark
+        self._setting = MARK.encode() + b"=" + mark
         self.alive: set[int] = set()
         self.ended: set[int] = set()
         self.kill_at = 0.0
@@ -50,8 +52,7 @@ class _Job:
         roots = {
             one
             for one in mine
-            if table[one][1] in self.ended
-            or (self.mark and self.mark in family.environment_of(one))
+            if table[one][1] in self.ended or self._setting in family.environment_of(one)
         }
         return family.descendants(roots, table) | roots
 
@@ -65,37 +66,37 @@ class _Job:
 
 
 class _Rank:
-    """A copy of this process that is to be a rank, the connection of its proxy, and a pipe.
+    """A copy of this process that is to be a rank, the connection of who asked, and a pipe.
 
-    Through that it says which rank it has become. It `was_killed` if its proxy was, which says
-    nothing about the rank.
+    Through that it says which rank it has become, and of which job. It `was_killed` if who asked
+    was, which says nothing about the rank.
     """
 
-    __slots__ = ("began", "connection", "job", "pid", "was_killed")
+    __slots__ = ("began", "connection", "job", "pid", "place", "was_killed")
 
-    def __init__(self, pid: int, job: _Job, connection: _socket.socket, began: int) -> None:
+    def __init__(self, pid: int, connection: _socket.socket, began: int) -> None:
         self.pid = pid
-        self.job = job
         self.connection = connection
         self.was_killed = False
         self.began = began
+        self.job: _Job | None = None
+        self.place: tuple[str, int] | None = None
+        """The private folder of its run, and which rank it is; None if it is none."""
 
-    def place(self) -> tuple[str, int] | None:
-        """Return, once it has ended, the private folder of its run, and which rank it was.
-
-        None if the proxy became the rank.
-        """
-        try:
-            rank, _, run_directory = os.fsdecode(os.read(self.began, 4096)).partition(" ")
-            return (run_directory, int(rank)) if run_directory else None
-        except BlockingIOError:
-            return None
-        finally:
-            os.close(self.began)
+    def told(self) -> bytes:
+        """Take what it says of itself; return what marks its job, nothing if it is no rank."""
+        said = os.read(self.began, 4096)
+        os.close(self.began)
+        self.began = -1
+        if not said:
+            return b""
+        rank, mark, run_directory = said.split(b" ", 2)
+        self.place = os.fsdecode(run_directory), int(rank)
+        return mark
 
 
 class RankForkServer:
-    """Forks ranks, and tells their proxies how they ended."""
+    """Forks ranks, and tells who asked for them how they ended."""
 
     def __init__(self, listener: _socket.socket) -> None:
         """Serve every process that connects to this socket."""
@@ -106,14 +107,15 @@ class RankForkServer:
         self._poll.register(self._signals, select.POLLIN)
         self._poll.register(STDIN, 0)
         self._ranks: dict[int, _Rank] = {}
+        self._begins: dict[int, _Rank] = {}
         self._jobs: dict[bytes, _Job] = {}
         self._over: list[_Job] = []
 
     def serve(self) -> tuple[_socket.socket, int] | None:
         """Serve until a signal says that it is enough, or the guard is gone that sends one.
 
-        In a copy of this process that is to be a rank it returns the connection of its proxy,
-        and a pipe in which the copy is to say which rank it is.
+        In a copy of this process that is to be a rank it returns the connection of who asked, and a
+        pipe in which the copy is to say which rank it is.
         """
         while True:
             for descriptor, _ in self._poll.poll(LOOK_AGAIN * 1000 if self._over else None):
@@ -128,6 +130,8 @@ class RankForkServer:
                         connection.close()  # it stands for no process here
                     elif (begins := self._fork(connection)) is not None:
                         return connection, begins
+                elif descriptor in self._begins:
+                    self._begun(self._begins[descriptor])
                 else:
                     self._kill(descriptor)
             self._end_children()
@@ -141,14 +145,18 @@ class RankForkServer:
             self._forget_all()
             return begins
         os.close(begins)
-        os.set_blocking(began, False)
-        proxy, _ = _credentials(connection)
-        mark = _mark_in(family.environment_of(proxy))
-        job = self._jobs.setdefault(mark, _Job(mark))
-        job.alive.add(pid)
-        self._ranks[pid] = _Rank(pid, job, connection, began)
+        self._ranks[pid] = self._begins[began] = _Rank(pid, connection, began)
+        self._poll.register(began, select.POLLIN)
         self._poll.register(connection, 0)  # nothing is heard of it but its end
         return None
+
+    def _begun(self, rank: _Rank) -> None:
+        """Take note of which rank a copy has become, or that it is none."""
+        self._poll.unregister(rank.began)
+        del self._begins[rank.began]
+        if mark := rank.told():
+            rank.job = self._jobs.setdefault(mark, _Job(mark))
+            rank.job.alive.add(rank.pid)
 
     def _forget_all(self) -> None:
         """Keep nothing of the process that has forked this one, but what is loaded."""
@@ -158,11 +166,12 @@ class RankForkServer:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for rank in self._ranks.values():
             rank.connection.close()
-            os.close(rank.began)
+        for began in self._begins:
+            os.close(began)
         self._listener.close()
 
     def _kill(self, descriptor: int) -> None:
-        """End the rank whose proxy has gone: `mpiexec` has ended it, or it became the rank."""
+        """End the rank whose connection has ended: who asked for it has gone, or became it."""
         for rank in self._ranks.values():
             if rank.connection.fileno() == descriptor:
                 self._poll.unregister(descriptor)
@@ -176,9 +185,11 @@ class RankForkServer:
         for pid, status in collect_children():
             rank = self._ranks.pop(pid, None)
             if rank is not None:
-                place = rank.place()
-                if place is not None and not (rank.was_killed and os.WIFSIGNALED(status)):
-                    report_end(*place, status)
+                if rank.began >= 0:
+                    self._begun(rank)
+                is_told = not (rank.was_killed and os.WIFSIGNALED(status))
+                if rank.place is not None and is_told:
+                    report_end(*rank.place, status)
                 self._report_status(rank.connection, status)
                 self._has_ended(rank)
         self._over = [job for job in self._over if job.is_left()]
@@ -192,6 +203,8 @@ class RankForkServer:
 
     def _has_ended(self, rank: _Rank) -> None:
         job = rank.job
+        if job is None:
+            return
         job.alive.discard(rank.pid)
         job.ended.add(rank.pid)
         if not job.alive:
@@ -219,12 +232,6 @@ def _credentials(connection: _socket.socket) -> tuple[int, int]:
     """Return the process that has connected, and its user."""
     data = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
     return int.from_bytes(data[:4], sys.byteorder), int.from_bytes(data[4:8], sys.byteorder)
-
-
-def _mark_in(settings: list[bytes]) -> bytes:
-    """Return the setting that a proxy has in common with all of its job."""
-    begin = f"{MARK}=".encode()
-    return next((one for one in settings if one.startswith(begin)), b"")
 
 
 def main(words: list[str]) -> int:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from functools import partial
 from typing import Protocol
 
+from runtime.launchers import spawning
 from runtime.launchers.base import Command, Exit, Reach
 from runtime.launchers.errors import CommandNotFound, LaunchError
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.guarded import GuardedProcess
 from runtime.launchers.local import LocalLauncher
-from runtime.launchers.mpiexec import detect_native_mpi, missing_mpiexec, mpi_command
+from runtime.launchers.mpiexec import (
+    MANAGER_NAME,
+    detect_native_mpi,
+    is_script,
+    manager_command,
+    missing_mpiexec,
+    mpi_command,
+)
 from runtime.native_mpi import AUTO, Job, JobPart, native_mpi
 from runtime.processes.front_end.head_count import HeadCount
 from runtime.processes.front_end.job_output import EndListener, JobOutput, OutputListener
@@ -60,6 +69,8 @@ class RanksJob:
         """Whether there is anything to stop, and its end will be told."""
         self.can_start_again = False
         """Whether single ranks can be started."""
+        self.is_managed = False
+        """Whether our process manager starts the ranks, and no `mpiexec`."""
         self.may_lose_hosts = False
         """Whether the end of one of several `mpiexec` is not that of the job."""
 
@@ -75,6 +86,7 @@ class RanksJob:
             launcher.close()
         if job.flavour == AUTO:
             self._native = detect_native_mpi(launcher, job.mpiexec)
+        self.is_managed = self._can_be_managed()
         try:
             self.output.open_pipes()
             for part in job.parts:
@@ -85,6 +97,15 @@ class RanksJob:
         except LaunchError:
             self._reactor.soon(lambda: self.output.finish(self._heads.close))
             raise
+
+    def _can_be_managed(self) -> bool:
+        """Tell whether nothing but the `mpiexec` of an MPICH as it comes would start the ranks."""
+        job = self._job
+        if job.is_elsewhere or job.options:
+            return False
+        _, path = spawning.activated(sys.executable, os.environ.get("PATH", os.defpath))
+        is_plain = self._native.is_managed({**os.environ, **job.environment})
+        return is_plain and not is_script(job.mpiexec, path)
 
     def start_again(self, rank: int, incarnation: int, host: str) -> None:
         """Start one rank again, on a host if each host is a part; raises LaunchError."""
@@ -105,15 +126,22 @@ class RanksJob:
 
     def are_some_missing(self) -> bool:
         """Tell whether fewer ranks run here than were started; False where nobody can tell."""
-        if self._job.is_elsewhere or self._first_pid is None:
+        if self._job.is_elsewhere or self.is_managed or self._first_pid is None:
             return False
         alive = self._heads.living_ranks(self._first_pid)
         return alive is not None and 0 < alive < self._job.ranks
 
     def watch_helpers(self) -> None:
         """Look after what is between `mpiexec` and its ranks; on the reactor's thread."""
-        if self._first_pid is not None and not self._job.for_each_host:
+        if self._first_pid is None or self.is_managed:
+            return
+        if not self._job.for_each_host:
             self._heads.watch_helpers(self._first_pid)
+
+    @property
+    def starter(self) -> str:
+        """What messages call the process that has started the ranks."""
+        return f"{MANAGER_NAME}, which had started the ranks," if self.is_managed else "mpiexec"
 
     @property
     def _first_pid(self) -> int | None:
@@ -150,6 +178,14 @@ class RanksJob:
 
     def _command(self, launcher: LocalLauncher, part: JobPart) -> Command:
         """Return the command that starts the ranks of a part."""
+        if self.is_managed and part.has_mpiexec:
+            return manager_command(
+                self._job.managed(part, tells_ends=self.output.has_pipes),
+                self._job.environment,
+                python=self._job.program.python,
+                cwd=self._folder,
+                is_loaded=self._guard is not None,
+            )
         there = "" if self._job.is_elsewhere else self._job.program.run_directory
         world = self._job.world(part, self._native.tidiness(there, os.environ))
         if not part.has_mpiexec:

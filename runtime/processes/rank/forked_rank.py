@@ -8,6 +8,7 @@ import marshal
 import os
 import sys
 
+from runtime.launchers.guard import MARK
 from runtime.launchers.ranks import rank_of
 from runtime.processes.rank.options import RankOptions
 from runtime.processes.rank.proxy import HERE, MOST_DESCRIPTORS, NOT_HERE, STAYS, WORD
@@ -21,7 +22,7 @@ _READ_AT_START = (b"LD_", b"LANG", b"LC_", b"MALLOC_", b"GLIBC_", b"MPI4PY_", b"
 
 
 class ProxyRequest:
-    """What a proxy wants to be: its words, and what `mpiexec` gave it."""
+    """What a rank is to be: its words, and what its process manager or `mpiexec` gives it."""
 
     __slots__ = ("cwd", "descriptors", "environment", "processors", "words")
 
@@ -51,7 +52,8 @@ class ProxyRequest:
 def become(connection: _socket.socket, begins: int) -> ProxyRequest:
     """Take what a proxy hands over; return what it wants, or end this process if it cannot be.
 
-    Its rank, and the private folder of its run, go into the pipe `begins` once it can.
+    Its rank, what marks all of its job, and the private folder of its run go into the pipe `begins`
+    once it can.
     """
     request, descriptors = _received(connection)
     if not request.fits(os.environb, os.getcwdb()):
@@ -60,7 +62,8 @@ def become(connection: _socket.socket, begins: int) -> ProxyRequest:
     os.setsid()
     options = RankOptions(request.words)
     rank = rank_of(b"=".join(one) for one in request.environment.items())
-    os.write(begins, f"{rank} {options.run_directory}".encode())
+    mark = os.fsdecode(request.environment.get(MARK.encode(), b"-"))
+    os.write(begins, f"{rank} {mark} {options.run_directory}".encode())
     os.close(begins)
     connection.send((STAYS if options.stays else HERE) + os.getpid().to_bytes(WORD, sys.byteorder))
     connection.close()

@@ -39,14 +39,14 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     options = RankOptions(words)
     rank = _number(options)
     os.umask(options.umask)
-    if not write_to_pipes(options.run_directory, rank):
+    if not write_to_pipes(options.run_directory, rank, keeps=not options.has_manager):
         tag_output(
             rank,
             folder=options.run_directory,
             incarnation=options.incarnation,
             stays=options.stays,
         )
-    elif not is_child:
+    elif not (is_child or options.has_manager):
         run_below(options.run_directory, rank, incarnation=options.incarnation, stays=options.stays)
     read_from_pipe(options.run_directory, rank)
     from runtime.membership.rank_link import RankLink, remember
@@ -93,7 +93,7 @@ def _facts(options: RankOptions) -> dict[str, Any]:
         return {**facts, "rank": rank_of_environment(), "size": None, "mpi": "", "segments": []}
     from runtime.mpi.process.native import native_world
 
-    world = native_world()
+    world = native_world(is_on_one_host=options.is_on_one_host)
     rank = (options.first or 0) + world.rank
     facts |= {"rank": rank, "size": world.size, "mpi": world.library}
     facts["tags"] = world.tag_limit
@@ -127,10 +127,8 @@ def _run(options: RankOptions, link: RankLink) -> int:
     words: dict[str, Any] = {}
     tell = link.wrapper.health.ended
     if options.kind == "executable":
-        from runtime.processes.rank.program import run_executable
-
-        code, number = run_executable(options.path, options.arguments, end.watch)
-        why, words = "", {"signal": number}
+        code, words = _run_executable(options, end)
+        why = ""
     else:
         from runtime.processes.rank.program import run_program
 
@@ -153,6 +151,15 @@ def _run(options: RankOptions, link: RankLink) -> int:
     _await_threads()
     link.stop_serving()
     return code
+
+
+def _run_executable(options: RankOptions, end: _End) -> tuple[int, dict[str, Any]]:
+    from runtime.mpi.process.native import ON_ONE_HOST
+    from runtime.processes.rank.program import run_executable
+
+    network = ON_ONE_HOST if options.is_on_one_host else {}
+    code, number = run_executable(options.path, options.arguments, end.watch, network)
+    return code, {"signal": number}
 
 
 def _last_words(error: BaseException | None) -> dict[str, Any]:

@@ -34,6 +34,10 @@ class RankOptions:
         """Whether its `mpiexec`, if it has one, must not see that it ends."""
         again = named.get("--again", "-1#1").partition("#")
         self.rank, self.incarnation = int(again[0]), int(again[2])
+        self.has_manager = "--parent" in named
+        """Whether our process manager has started it, and tells how it ends."""
+        self.is_on_one_host = "--on-one-host" in named
+        """Whether its native MPI has no rank elsewhere."""
         self.run_directory = named["--room"]
         self.umask = int(named["--umask"], 8)
         self.kind = kinds[0]

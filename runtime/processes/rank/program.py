@@ -10,7 +10,7 @@ from runtime.home import OWN_FRAMES
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 INTERRUPTED = 130
 
@@ -38,16 +38,16 @@ def run_program(
 
 
 def run_executable(
-    path: str, arguments: list[str], began: Callable[[int], None]
+    path: str, arguments: list[str], began: Callable[[int], None], settings: Mapping[str, str]
 ) -> tuple[int, int]:
-    """Run a native program in a child of this process.
+    """Run a native program in a child of this process, with settings for what its user left unset.
 
     Returns the code a shell would report, and the signal that ended it, 0 for none.
     """
     child = os.fork()
     if child == 0:
         try:
-            os.execvp(path, [path, *arguments])
+            os.execvpe(path, [path, *arguments], {**settings, **os.environ})
         except OSError as fault:
             os.write(2, f"{path}: {fault.strerror}\n".encode())
             os._exit(127 if isinstance(fault, FileNotFoundError) else 126)

@@ -1,0 +1,216 @@
+"""Starts the ranks of an MPICH on this host, serves their PMI, and ends as they end.
+
+It does what `mpiexec` does for them, but for its listener: each rank has one end of a socket pair,
+so nobody else can connect. It is a copy of the front-end, or a Python of its own, and its guard
+ends it and all ranks if the front-end is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import selectors
+import signal
+import sys
+
+from runtime.launchers import family
+from runtime.launchers.guard import catch_signals, collect_children, end_with
+from runtime.launchers.mpiexec import MANAGER_NAME
+from runtime.launchers.ranks import report_end
+from runtime.launchers.segments import remove_segments
+from runtime.native_mpi import ManagedRanks, PmiFault, PmiServer
+from runtime.processes.manager.rank_processes import RankProcess
+
+UNSENT = 1 << 16
+"""Bytes that a rank may leave unread before nothing more is read from it."""
+
+PASSED_ON = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTERM,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+_READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
+
+
+class ProcessManager:
+    """The ranks that it was told to start, from their start to their end."""
+
+    def __init__(self, told: ManagedRanks) -> None:
+        self._told = told
+        name = f"gcm_{os.getpid()}_{secrets.token_hex(4)}"
+        self._server = PmiServer(name, told.ranks)
+        self._ranks: list[RankProcess] = []
+        self._children: dict[int, RankProcess] = {}
+        self._selector = selectors.DefaultSelector()
+        self._running = told.ranks
+        self._code = 0
+        self._is_ending = False
+
+    def run(self) -> int:
+        """Start the ranks, and return the exit code of the first that fails, 0 if none does."""
+        signals = catch_signals()
+        for number in PASSED_ON:
+            signal.signal(number, lambda *_: None)  # heard through `signals`
+        self._selector.register(signals, _READ, self._signals_came)
+        for rank in range(self._told.ranks):
+            self._start(RankProcess(rank, self._told))
+        while self._running or (self._told.stays and not self._is_ending):
+            for key, events in self._selector.select():
+                key.data(key.fd, events)
+        return self._code
+
+    # --- beginnings -------------------------------------------------------------------------------
+
+    def _start(self, rank: RankProcess) -> None:
+        self._ranks.append(rank)
+        self._selector.register(rank.pmi, _READ, lambda _, events: self._talk(rank, events))
+        if self._told.fork_server:
+            try:
+                rank.ask_for_fork(self._told.fork_server)
+            except OSError:
+                self._spawn(rank)  # nobody is there any more
+            else:
+                assert rank.request is not None
+                self._selector.register(rank.request, _READ, lambda *_: self._forked(rank))
+        else:
+            self._spawn(rank)
+
+    def _spawn(self, rank: RankProcess) -> None:
+        rank.spawn()
+        self._children[rank.pid] = rank
+
+    # --- what ranks say ---------------------------------------------------------------------------
+
+    def _talk(self, rank: RankProcess, events: int) -> None:
+        if events & _WRITE:
+            self._write(rank)
+        if events & _READ:
+            self._read(rank)
+
+    def _read(self, rank: RankProcess) -> bool:
+        """Serve what a rank asks; return whether there may be more."""
+        data = rank.read()
+        if data is None or rank.pmi.fileno() < 0:
+            return False
+        if not data:
+            self._hang_up(rank)
+            return False
+        try:
+            answers = self._server.received(rank.rank, data)
+        except PmiFault as fault:
+            number = self._told.first + rank.rank
+            _say(f"rank {number} of this cluster sent what no MPI sends to who starts it: {fault}")
+            self._hang_up(rank)
+            return False
+        for answer in answers:
+            self._ranks[answer.rank].unsent += answer.data
+        for number in {answer.rank for answer in answers}:
+            self._write(self._ranks[number])
+        if self._server.abort is not None and not self._told.stays:
+            self._end_all(self._server.abort.code & 0xFF or 1)
+        return True
+
+    def _write(self, rank: RankProcess) -> None:
+        if rank.pmi.fileno() < 0:
+            return
+        rank.write()
+        events = _WRITE if rank.unsent else 0
+        events |= 0 if len(rank.unsent) > UNSENT else _READ
+        key = self._selector.get_key(rank.pmi)
+        if events != key.events:
+            self._selector.modify(rank.pmi, events, key.data)
+
+    def _hang_up(self, rank: RankProcess) -> None:
+        if rank.pmi.fileno() >= 0:
+            self._selector.unregister(rank.pmi)
+            rank.pmi.close()
+
+    # --- ends -------------------------------------------------------------------------------------
+
+    def _signals_came(self, descriptor: int, _events: int) -> None:
+        heard = set(os.read(descriptor, 4096))
+        for number in heard - {signal.SIGCHLD}:
+            self._is_ending = self._is_ending or number in (signal.SIGTERM, signal.SIGINT)
+            for rank in self._ranks:
+                rank.signal(number)
+        for pid, status in collect_children():
+            if pid in self._children:
+                self._child_ended(self._children.pop(pid), status)
+
+    def _child_ended(self, rank: RankProcess, status: int) -> None:
+        told = self._told
+        if told.reports_to:  # first of all
+            report_end(told.reports_to, told.first + rank.rank, status, told.incarnation)
+        self._ended(rank, status)
+
+    def _forked(self, rank: RankProcess) -> None:
+        """Take what the process tells that has forked a rank, above all its end."""
+        request = rank.request
+        assert request is not None
+        try:
+            status = rank.told()
+        except ConnectionRefusedError:
+            self._selector.unregister(request)
+            rank.forget_request()
+            self._spawn(rank)
+            return
+        except ConnectionError:
+            self._selector.unregister(request)
+            rank.forget_request()
+            _say("the process that forks the ranks of this machine was ended")
+            rank.signal(signal.SIGKILL)  # nobody would see its end
+            self._ended(rank, 1 << 8)
+            return
+        if status is not None:
+            self._selector.unregister(request)
+            rank.forget_request()
+            self._ended(rank, status)
+
+    def _ended(self, rank: RankProcess, status: int) -> None:
+        rank.has_ended = True
+        self._running -= 1
+        while self._read(rank):
+            pass  # its last words
+        self._hang_up(rank)
+        code = os.waitstatus_to_exitcode(status)
+        self._code = self._code or (code if code >= 0 else 128 - code)
+        if self._server.is_missed(rank.rank) and not self._told.stays:
+            self._end_all(1)
+
+    def _end_all(self, code: int) -> None:
+        """End all ranks: one of them wants that, or has left others waiting."""
+        if not self._is_ending:
+            self._is_ending, self._code = True, self._code or code
+            left = {rank.pid for rank in self._ranks if rank.pid and not rank.has_ended}
+            remove_segments(end_with(left, family.KILL))
+
+
+def _say(words: str) -> None:
+    os.write(2, f"{MANAGER_NAME}: {words}\n".encode(errors="replace"))
+
+
+def main() -> int:
+    """Do what the first line of standard input says; return the exit code."""
+    family.rename(MANAGER_NAME)
+    line = b""
+    while not line.endswith(b"\n"):
+        data = os.read(0, 1 << 16)
+        if not data:
+            return 1  # who wanted it is gone
+        line += data
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    told = ManagedRanks.parse(line)
+    try:
+        return ProcessManager(told).run()
+    except OSError as fault:
+        _say(f"a rank cannot be started: {fault}")
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
