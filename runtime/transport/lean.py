@@ -41,6 +41,9 @@ HANDSHAKE_SECONDS = 10.0
 HOST_SILENCE = 20.0
 """Seconds after which a rank and its front-end give up the other's host if it does not answer."""
 
+_FULL_PAUSE = 0.02
+"""Seconds between two tries to connect to a listener that has no room."""
+
 _PIECE = 4096
 _MOST_VIEWS = 512  # within what one system call takes
 
@@ -102,8 +105,16 @@ def dial(
 def _connected(address: str, timeout: float) -> _socket.socket:
     made, where = socket_for(address)
     try:
+        deadline = time.monotonic() + timeout
         made.settimeout(timeout)
-        made.connect(where)
+        while True:
+            try:
+                made.connect(where)
+                break
+            except BlockingIOError:  # a Unix socket where many wait: who listens there is slow
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_FULL_PAUSE)
         announce(made, address)
     except OSError as error:
         made.close()

@@ -31,6 +31,7 @@ from runtime.wire.errors import (
     reason_of,
 )
 from runtime.wire.lanes.stream_count import StreamCount
+from runtime.wire.leave_taking import LeaveTaking, LinkUse, PeerView
 from runtime.wire.peer_life import GONE, PeerLife, PeerStage
 from runtime.wire.stream.duplex import DuplexStream
 from runtime.wire.stream.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
@@ -70,12 +71,14 @@ class Peer:
         """Heads and sizes of the first messages to it that were lost with it, before they went."""
         self.life = PeerLife(self)
         self.connection = ConnectionLife(self)
+        self.leave = LeaveTaking(self)
+        self.was_cut_off = False
+        """Whether the link to it was found broken before all had come that was sent."""
         self._context = context
         self._opening = SimultaneousOpen(index, context, self)
         self._kept: Line | None = None  # in doubt, or about to be left
         self._fault: Exception | None = None  # of the line, until `tick`
         self._end: PeerLost | None = None  # what cannot be fixed, until `tick`
-        self._has_sent_bye = False
         self._awaited = -1  # the next message, if somebody waits for it
 
     def __str__(self) -> str:
@@ -113,7 +116,7 @@ class Peer:
         fault, self._fault = self._fault, None
         if fault is not None:
             self._handle_fault(fault, self._context.now())
-        if self.why is not None or (self._has_sent_bye and self.may_go):
+        if self.why is not None or self.leave.is_over:
             self._refuse(connected)
         elif self.line is not None and not self.line.resumes:
             connected.close()  # one that both dialled, too late
@@ -162,6 +165,7 @@ class Peer:
             return
         self.connection.joined(self._context.now(), self._duplex.progress)
         self._fault = None
+        self.was_cut_off = False
         if self.life.reached() and self._context.suspect is not None:
             self._context.suspect(self.index, None)
         self._open(connected, received)
@@ -224,6 +228,8 @@ class Peer:
         """See to what is due, and tell the sink if the peer is lost."""
         self._opening.tick(now)
         self.streams.tick(now)
+        if self._fault is not None:
+            self._read_last()
         if self._fault is None and self.receiver.rest_word:
             self._handle_rest()
         if self.receiver.has_left and self.life.stage not in GONE:
@@ -238,6 +244,27 @@ class Peer:
             self.hang_up()
             self._lose(self._end)
         self._tick_life(now)
+
+    def _read_last(self) -> None:
+        """Read what the peer had said before its connection broke, such as goodbye.
+
+        Often that is found out by writing, while more can still be read.
+        """
+        line, fault = self.line, self._fault
+        if line is not None and not isinstance(fault, EOFError | BadFrame):
+            self._fault = None
+            while line.handle(READ) and not self._is_broken:
+                pass
+            if not self._is_garbled:
+                self._fault = fault
+
+    @property
+    def _is_broken(self) -> bool:
+        return self._fault is not None
+
+    @property
+    def _is_garbled(self) -> bool:
+        return isinstance(self._fault, BadFrame)
 
     def _tick_life(self, now: float) -> None:
         """Tell others of a suspicion, and the sink if the peer is lost since the last time."""
@@ -292,7 +319,7 @@ class Peer:
     @property
     def _is_over(self) -> bool:
         """Whether nothing has to be said any more, by either end."""
-        return self.why is not None or (self._has_sent_bye and self.may_go)
+        return self.why is not None or self.leave.is_over
 
     def _interruption(self, fault: Exception, now: float) -> Resuming:
         are_told = self._context.suspect is not None
@@ -305,7 +332,7 @@ class Peer:
         elif resuming.is_over(now):
             why = self._absent(self._link_lost(resuming, now))
             is_explained = self.life.stage is PeerStage.EXPLAINED
-            if self._context.suspect is None or is_explained or self._has_sent_bye:
+            if self._context.suspect is None or is_explained or self.leave.has_begun:
                 self.give_up(why)
             else:
                 if self.life.suspect(why):
@@ -332,6 +359,7 @@ class Peer:
         why = reason_of(resuming.why)
         if resuming.is_refused:
             return self._nobody_there(resuming)
+        self.was_cut_off = not (self.sender.is_finished and self._has_heard)
         link = self._context.link_to(self.index)
         how = f"is broken ({why})" if self.connection.joins else "could not be opened"
         return LinkLost(
@@ -376,7 +404,7 @@ class Peer:
         if self.why is not None:
             return
         is_explained = self.life.stage is PeerStage.EXPLAINED
-        if self._context.are_all_ends_told and not (is_explained or self._has_sent_bye):
+        if self._context.are_all_ends_told and not (is_explained or self.leave.has_begun):
             self.life.lose_sight(why, self._context.now())
             self._stop_trying()
             self._context.tick_soon()
@@ -388,7 +416,7 @@ class Peer:
         """Tell all who wait for the peer that it is lost, once."""
         why = self.why = self.life.reason
         assert why is not None
-        if not isinstance(why, PeerLeft | PeerAbsent) and not self._has_sent_bye:
+        if not isinstance(why, PeerLeft | PeerAbsent) and not self.leave.has_begun:
             _log.info("%s", why)  # a peer that has said goodbye expects the end
         self._stop_trying()
         self.unsent = list(islice(self.sender.unsent(), MOST_UNSENT))
@@ -412,7 +440,7 @@ class Peer:
         return True
 
     def _may_leave(self, line: Line) -> bool:
-        is_sound = self._fault is None and not self._has_sent_bye and not line.is_blocked
+        is_sound = self._fault is None and not self.leave.has_begun and not line.is_blocked
         is_idle = self._duplex.may_rest and self._awaited != self.receiver.expected
         return is_sound and is_idle and self.streams.narrow()
 
@@ -477,36 +505,46 @@ class Peer:
         if self.line is not None:
             self.line.flush()
 
-    def send_goodbye(self) -> None:
-        """Tell the peer that nothing more will come."""
-        self._has_sent_bye = True
-        if self.why is None and (self.line is not None or self.is_interrupted):
+    def take_leave(self) -> bool:
+        """Go on leaving this peer; return whether nobody has to wait for it any more."""
+        if self.leave.look(self._view()):
             self.sender.put_frame(BYE)
             self.kick()
+            self.leave.look(self._view())
+        if self.leave.is_over and self.line is None:
+            self._opening.close()
+        return self.leave.is_over
 
     @property
-    def is_finished(self) -> bool:
-        """Whether all that was sent to it is done."""
-        return self.why is not None or self.sender.is_finished
+    def awaited_at_end(self) -> str:
+        """Why the end of this rank has to wait for this peer; nothing if it need not."""
+        if self.leave.is_over:
+            return ""
+        return self.describe_opening() or "it has not taken all messages yet"
+
+    def _view(self) -> PeerView:
+        return PeerView(
+            is_lost=self.why is not None,
+            has_sent=self.sender.is_finished,
+            has_heard=self._has_heard,
+            link=self._link_use,
+        )
 
     @property
-    def is_interrupted(self) -> bool:
-        """Whether the connection broke and is being resumed, or the peer has dialled once more."""
-        return self.why is None and self.connection.is_interrupted
-
-    def is_under_way(self, seconds: float) -> bool:
-        """Return whether something was written to the peer, and its host is silent for so long."""
-        line = self.line
-        if self.may_go or line is None or not line.resumes:
-            return False
-        return line.is_under_way(seconds)
-
-    @property
-    def may_go(self) -> bool:
-        """Whether the peer knows that nothing more will come, or does not care any more."""
-        if self.why is not None or self.receiver.may_go or self.sender.has_all_come:
+    def _has_heard(self) -> bool:
+        """Whether all that was said has come; what is written inside a machine is never lost."""
+        if self.receiver.may_go or self.sender.has_all_come:
             return True
-        return self.line is None and not self.is_interrupted
+        return self.line is not None and not self.line.resumes and self.sender.is_idle
+
+    @property
+    def _link_use(self) -> LinkUse:
+        if self.line is not None:
+            return LinkUse.OPEN
+        if self._opening.may_be_used or self.connection.is_resting:
+            return LinkUse.OPENING
+        was_open = self.connection.stage is not ConnectionStage.UNREACHED
+        return LinkUse.OPEN if self.connection.is_interrupted and was_open else LinkUse.NONE
 
     def hang_up(self) -> None:
         """Close whatever is open."""

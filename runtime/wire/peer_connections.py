@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from runtime.lazy_import import logger
 from runtime.transport.admission import Admission
@@ -15,7 +16,7 @@ from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.line import READ, RESUME_TIMEOUT, SILENCE_TIMEOUT
 from runtime.wire.dialling.meetings import Meetings
 from runtime.wire.dialling.references import Traffic
-from runtime.wire.errors import LinkLost, PeerAbsent, PeerLost, WireError
+from runtime.wire.errors import PeerLost, WireError
 from runtime.wire.peer import Peer
 from runtime.wire.rank_loop import RankLoop
 from runtime.wire.stream.messages import MessageSink, Outgoing
@@ -24,14 +25,11 @@ from runtime.wire.wake_ups import WakeUps
 
 _log = logger(__name__)
 
-LINGER = 2.0
-"""Seconds in which peers hear the goodbye of this rank."""
+_LONG = 30.0
+"""Seconds after which a rank that has ended says for whom it still waits."""
 
 _LATE = 1.0
 """Seconds after which it is this process that did not run, and nobody else is to blame."""
-
-_PAUSE = 0.1
-"""Seconds between two looks at what hosts have confirmed, of which nobody is told."""
 
 
 class PeerConnections(RankLoop):
@@ -79,6 +77,7 @@ class PeerConnections(RankLoop):
         """Those of this machine; `ready` returns when somebody wakes this rank."""
         if self.wake_ups.fileno() >= 0:
             self.watch_descriptor(self.wake_ups.fileno(), READ, self.wake_ups.drain)
+        self._is_leaving = False
         self._meetings = Meetings(self._met, self)
         self._admission: Admission | None = None
         if listeners and credentials is not None:
@@ -266,6 +265,8 @@ class PeerConnections(RankLoop):
         if index == self.me:
             raise WireError(f"{party} is not a peer of itself")
         peer = self._peers[index] = Peer(index, self)
+        if self._is_leaving:
+            peer.take_leave()  # there is nothing to be said to it
         return peer
 
     def _admitted(self, connected: socket.socket, name: str, received: bytes) -> None:
@@ -311,26 +312,23 @@ class PeerConnections(RankLoop):
     # --- the end ----------------------------------------------------------------------------------
 
     def close(self, timeout: float | None = None) -> None:
-        """Send what is to be sent, for at most `timeout` seconds, say goodbye, and hang up."""
+        """Send what is to be sent, say goodbye to all peers, and hang up; see `leave_taking`.
+
+        It waits until each of them has all of that, has ended, or is lost, for `timeout` seconds at
+        most if that is given.
+        """
         if self._is_closed:
             return
+        self._is_leaving = True
         peers = list(self._peers.values())
-        until = None if timeout is None else self.now() + timeout
-        self._go_on_until(lambda: all(one.is_finished for one in peers), timeout)
-        said = self.now()
-        for peer in peers:
-            peer.send_goodbye()
-        self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
-        self._await_hosts(peers, said, until)
-        interrupted = [one for one in peers if one.is_interrupted]
-        if interrupted:
-            left = None if until is None else until - self.now()
-            self._go_on_until(lambda: not any(one.is_interrupted for one in peers), left)
-            self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
-        for one in interrupted:
-            if isinstance(one.why, LinkLost | PeerAbsent) or one.is_interrupted:
-                name, why = self.describe(one.index), one.why or "its connection broke"
-                _log.warning("%s may not have received the last messages: %s", name, why)
+        self._go_on_until(partial(_have_left, peers), _LONG if timeout is None else timeout)
+        if timeout is None and not _have_left(peers):
+            self._name_the_awaited(peers)
+            self._go_on_until(partial(_have_left, peers), None)
+        for one in peers:
+            if one.was_cut_off:
+                name = self.describe(one.index)
+                _log.warning("%s may not have received the last messages: %s", name, one.why)
         if self.at_end is not None:
             self.at_end()
         if self._admission is not None:
@@ -341,14 +339,17 @@ class PeerConnections(RankLoop):
         self.wake_ups.close()
         self._close_loop()
 
-    def _await_hosts(self, peers: Sequence[Peer], said: float, until: float | None) -> None:
-        """Wait until the hosts of all peers have answered since the goodbye, or connections break.
+    def _name_the_awaited(self, peers: Iterable[Peer]) -> None:
+        names = [f"{one} ({why})" for one in peers if (why := one.awaited_at_end)]
+        _log.warning(
+            "%s has ended, and waits until others have what it sent: %s",
+            self.describe(self.me), ", ".join(names),
+        )  # fmt: skip
 
-        Only one whose link is cut has not answered for so long, and another way may lead there. A
-        peer that is busy, and reads nothing, is not waited for.
-        """
-        deadline = self.now() + self.silence + LINGER
-        deadline = deadline if until is None else min(deadline, until)
-        while self.now() < deadline and any(one.is_under_way(self.now() - said) for one in peers):
-            self.ready(_PAUSE)
-            self.progress()
+
+def _have_left(peers: list[Peer]) -> bool:
+    """Go on leaving peers; return whether nobody has to be waited for."""
+    for one in peers:
+        if not one.leave.is_over:
+            one.take_leave()
+    return all(one.leave.is_over for one in peers)

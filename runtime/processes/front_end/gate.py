@@ -165,6 +165,11 @@ class Gate:
         return all(admitted.channel.is_closed for admitted in self._admitted.values())
 
     @property
+    def is_held(self) -> bool:
+        """Whether nothing is read of some rank now, though it may have sent more."""
+        return any(one.channel.is_held for one in self._admitted.values())
+
+    @property
     def traffic(self) -> tuple[int, int, int]:
         """Return the messages from and to the ranks, the bytes to them, and those from them."""
         channels = [admitted.channel for admitted in self._admitted.values()]

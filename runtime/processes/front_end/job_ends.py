@@ -8,6 +8,7 @@ those of one clock of the host, taken where the event was seen, not when it was 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 
 from runtime.launchers.base import Exit
@@ -83,9 +84,14 @@ class JobEnds:
         """Record that a process of `mpiexec`, which should outlive its ranks, has ended."""
         self._helper = self._helper or (name, at)
 
-    def helper_is_outlived(self) -> None:
-        """Record that ranks run although a process of `mpiexec` has ended a while ago."""
-        self._is_outlived = True
+    def is_helper_outlived_by(self, connected: Iterable[str]) -> bool:
+        """Record whether ranks run although a process of `mpiexec` has ended a while ago.
+
+        Those that are still `connected` do, unless their parents have seen them end: then this
+        process has not come to read that they have hung up.
+        """
+        self._is_outlived = any(rank not in self._seen for rank in connected)
+        return self._is_outlived
 
     def program_ended(self, rank: str, observed: Observation) -> RankDeath:
         """Record how the program of a rank ended, by its own word."""

@@ -116,6 +116,11 @@ class JobOutput:
         if self._ends is not None:
             self._ends.read()
 
+    def read_pipes(self) -> None:
+        """Take what ranks on this host have written until now; on the reactor's thread."""
+        if self._pipes is not None:
+            self._pipes.read_now()
+
     def wait_no_more(self) -> None:
         """End the waits for credit: the ranks are being ended."""
         self._is_over = True

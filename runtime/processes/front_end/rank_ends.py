@@ -293,9 +293,10 @@ class RankEnds:
 
     def _end_broken_job(self) -> None:
         # if no rank is left, only `mpiexec` is: it has output that nobody reads yet
-        is_connected = any(one.is_connected for one in self._table)
-        if self._life.stage is NativeJobStage.STARTED and is_connected:
-            self._ends.helper_is_outlived()
+        self._job.output.read_ends()
+        connected = [one.name for one in self._table if one.is_connected]
+        is_running = self._life.stage is NativeJobStage.STARTED
+        if is_running and self._ends.is_helper_outlived_by(connected):
             self._job.stop()
 
     # --- what becomes of it -----------------------------------------------------------------------
@@ -340,6 +341,7 @@ class RankEnds:
         if self._is_released:
             self._launcher.rank_ended(death.who, death.plain)
         elif self._life.is_wanted and death.after != BY_REQUEST:
+            output.read_pipes()  # what it wrote last was there before its end was told
             fault = rank_faults.died_early(self._configuration.names, death, output.last_lines)
             why = rank_faults.at_home(self._configuration.path, fault)
             self._launcher.failed(f"ranks:{self._configuration.cluster}", why)

@@ -61,6 +61,13 @@ class RankPipes:
                 self._pipes.append(_Pipe(path, rank, stream))
         reactor.soon(lambda: self._watch(self._pipes))
 
+    def read_now(self) -> None:
+        """Say what has been written until now; on the reactor's thread."""
+        for pipe in self._pipes:
+            self._read(pipe)
+            self._keep(pipe, pipe.cutter.finish())
+        self._flush_all()
+
     def finish(self) -> None:
         """Say what is left, and remove the pipes, once nobody writes any more; on the reactor's."""
         pipes, self._pipes = self._pipes, []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any
 
@@ -334,13 +335,19 @@ class RanksRun:
         """Take note that the native MPI has ended, and why it could not run."""
         self._reactor.soon(lambda: self._drain_connections(ended, why))
 
-    def _drain_connections(self, ended: Exit, why: str) -> None:
-        """Wait, not for long, until what the ranks had sent has been passed on."""
+    def _drain_connections(self, ended: Exit, why: str, received: int = -1) -> None:
+        """Wait until what the ranks had sent has been passed on, as long as more of that comes.
+
+        A child of a rank may keep its connection open, and say nothing.
+        """
         self._last = self._last or (ended, why)
-        if self._gate is None or self._gate.is_empty:
+        now = 0 if self._gate is None else self._gate.traffic[2]
+        is_quiet = now == received and not (self._gate is not None and self._gate.is_held)
+        if self._gate is None or self._gate.is_empty or is_quiet:
             self._job_is_over()
         else:
-            self._reactor.later(END_TIMEOUT, self._job_is_over)
+            again = partial(self._drain_connections, ended, why, now)
+            self._reactor.later(END_TIMEOUT, again)
 
     def _job_is_over(self) -> None:
         if self.is_over or self._last is None:

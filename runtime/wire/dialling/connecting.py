@@ -22,7 +22,7 @@ from runtime.transport.transports import (
 )
 from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.line import SILENCE_TIMEOUT
-from runtime.wire.errors import NoRoute, PeerLost, reason_of
+from runtime.wire.errors import NoRoute, PeerLost, PeerSilent, reason_of
 from runtime.wire.stream.messages import MessageSink
 
 DIAL_TIMEOUT = 4.0
@@ -274,6 +274,7 @@ class Dialling(ProvingAttempt):
         self._proof_timeout = proof_timeout
         self._silence = silence
         self._faults: list[str] = []
+        self._is_full = False
         self._address = ""
         self.deadline = now
         self._next(now)
@@ -356,6 +357,7 @@ class Dialling(ProvingAttempt):
                 self._socket = socket.socket(fileno=bare.detach())
                 self._socket.setblocking(False)
                 fault = self._socket.connect_ex(where)
+                self._is_full |= fault == errno.EAGAIN  # of a Unix socket: who listens is slow
                 if fault not in (0, errno.EINPROGRESS):
                     raise OSError(fault, os.strerror(fault))
             except (OSError, TransportError) as error:
@@ -364,7 +366,8 @@ class Dialling(ProvingAttempt):
             return
         if self._counts is not None:
             self._counts.failures += 1
-        raise PeerLost(
+        kind = PeerSilent if self._is_full else PeerLost
+        raise kind(
             f"{self._words} cannot be reached",
             cause="\n".join(self._faults),
             cure="If it has not ended, let its cluster and this one reach each other",

@@ -7,7 +7,6 @@ import socket
 from collections.abc import Callable
 from typing import Protocol
 
-from runtime.transport.round_trip import has_answered
 from runtime.transport.transports import tune
 from runtime.wire.errors import BadFrame
 from runtime.wire.stream.messages import SENT, Outgoing
@@ -71,20 +70,6 @@ class Connection:
     def fileno(self) -> int:
         """Return the file descriptor."""
         return self._socket.fileno()
-
-    def is_under_way(self, seconds: float) -> bool:
-        """Return whether something was written, and nothing heard from the host for some time.
-
-        One that has no room, since nobody reads there, has said so.
-        """
-        import fcntl  # only where a rank ends that has not heard from all peers
-        import termios
-
-        try:
-            left = fcntl.ioctl(self._socket, termios.TIOCOUTQ, bytes(4))
-        except OSError:
-            return False
-        return any(left) and not has_answered(self._socket, seconds)
 
     def handle(self, events: int) -> bool:
         """Do what the events say is possible; return whether anything happened."""

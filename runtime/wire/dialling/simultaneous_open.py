@@ -86,6 +86,13 @@ class SimultaneousOpen:
         return self._attempt is not None or self._pending is not None
 
     @property
+    def may_be_used(self) -> bool:
+        """Whether the peer may use what is being opened, so that it has to be told of an end."""
+        if self._pending is not None or self._parked is not None:
+            return True
+        return self._attempt is not None and self._attempt.has_proved
+
+    @property
     def is_called(self) -> bool:
         """Whether the peer was asked to dial, because this end cannot."""
         return self._attempt is not None and self._attempt.is_passive

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from runtime.wire import PeerAbsent, PeerLeft
 from tests.integration.wire.conftest import PROOF_TIMEOUT
 
 if TYPE_CHECKING:
@@ -75,24 +77,78 @@ def test_a_rank_that_is_killed_while_it_is_stopped_is_lost_at_once(ranks: Ranks)
     assert told.startswith("rank 0:1:0 on here")
 
 
-@pytest.mark.parametrize("ranks", ["tcp"], indirect=True)
-def test_who_ends_does_not_wait_for_a_stopped_peer_whose_host_has_answered(ranks: Ranks) -> None:
-    ranks.silence = 3600.0
+def _stop_once_asked(rank: Rank) -> None:
+    rank.receive(b"question")
+    os.kill(os.getpid(), signal.SIGSTOP)
 
-    def leave(rank: Rank) -> None:
-        rank.send(1, b"question", b"why?")
-        rank.until(rank.connections.connected)
-        pid = _until_it_is_stopped(rank)
+
+def _ask_and_see_it_stop(rank: Rank) -> int:
+    rank.send(1, b"question", b"why?")
+    rank.until(rank.connections.connected)
+    return _until_it_is_stopped(rank)
+
+
+@pytest.mark.parametrize("ranks", ["tcp"], indirect=True)
+def test_who_ends_waits_for_a_stopped_peer_until_that_has_all(ranks: Ranks) -> None:
+    def leave(rank: Rank) -> bool:
+        pid = _ask_and_see_it_stop(rank)
         for _ in range(4):  # more than its host takes, and less than this one keeps for it
             rank.send(1, b"last", bytes(64 << 10))
-        signal.alarm(20)
+        goes_on = threading.Timer(2.5, os.kill, (pid, signal.SIGCONT))
+        goes_on.start()
         rank.connections.close()
-        signal.alarm(0)
-        os.kill(pid, signal.SIGCONT)
+        return goes_on.finished.is_set()
 
     def stay(rank: Rank) -> int:
-        rank.receive(b"question")
-        os.kill(os.getpid(), signal.SIGSTOP)
+        _stop_once_asked(rank)
         return sum(len(rank.receive(b"last")) for _ in range(4))
 
-    assert ranks.run(leave, stay)[1] == 4 * 64 << 10
+    assert ranks.run(leave, stay) == [True, 4 * 64 << 10]
+
+
+@pytest.mark.parametrize("ranks", ["unix"], indirect=True)
+def test_who_finds_out_by_writing_that_a_peer_has_left_reads_what_it_said(ranks: Ranks) -> None:
+    def leave(rank: Rank) -> None:
+        pid = _ask_and_see_it_stop(rank)
+        for _ in range(40):
+            rank.send(1, b"last", bytes(8 << 10))
+        rank.connections.close()
+        os.kill(pid, signal.SIGCONT)
+
+    def stay(rank: Rank) -> tuple[int, bool]:
+        _stop_once_asked(rank)
+        rank.send(0, b"too late", bytes(100))
+        length = sum(len(rank.receive(b"last")) for _ in range(40))
+        rank.until(lambda: rank.ear.gone)
+        return length, isinstance(rank.ear.gone[0], PeerLeft)
+
+    assert ranks.run(leave, stay)[1] == (320 << 10, True)
+
+
+@pytest.mark.parametrize("ranks", ["tcp"], indirect=True)
+def test_who_dials_a_rank_that_waits_at_its_end_is_told_that_it_has_ended(
+    ranks: Ranks, tmp_path: Path
+) -> None:
+    waits, was_told = tmp_path / "waits", tmp_path / "told"
+
+    def go_on_once_told(pid: int) -> None:
+        waits.touch()
+        while not was_told.exists():
+            time.sleep(0.01)
+        os.kill(pid, signal.SIGCONT)
+
+    def leave(rank: Rank) -> None:
+        pid = _ask_and_see_it_stop(rank)
+        rank.send(1, b"last")
+        threading.Timer(0.3, go_on_once_told, (pid,)).start()
+        rank.connections.close()
+
+    def dial(rank: Rank) -> bool:
+        while not waits.exists():
+            rank.connections.ready(0.01)
+        rank.connections.watch(0)
+        rank.until(lambda: rank.ear.gone)
+        was_told.touch()
+        return isinstance(rank.ear.gone[0], PeerAbsent | PeerLeft)
+
+    assert ranks.run(leave, _stop_once_asked, dial)[2]

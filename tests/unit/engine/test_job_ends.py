@@ -160,6 +160,29 @@ def test_a_killed_proxy_is_named_though_all_ranks_ended_well() -> None:
     )
 
 
+@pytest.mark.parametrize("connected", [[], [A], [A, B]])
+def test_a_proxy_that_ends_with_its_ranks_is_no_cause_however_late_these_hang_up(
+    connected: list[str],
+) -> None:
+    ends = JobEnds("0:0")
+    for rank in (A, B):
+        ends.program_ended(rank, word(0))
+        ends.exited(rank, seen(at=1.0), is_connected=True)
+    ends.helper_ended("hydra_pmi_proxy (process 12)", 1.5)
+    assert not ends.is_helper_outlived_by(connected)
+    assert over(ends, Exit(code=0, at=2.0)) == ([], "")
+
+
+def test_a_proxy_that_a_rank_outlives_is_named() -> None:
+    ends = JobEnds("0:0")
+    for rank in (A, B):
+        ends.program_ended(rank, word(0))
+    ends.exited(A, seen(at=1.0), is_connected=True)
+    ends.helper_ended("hydra_pmi_proxy (process 12)", 1.5)
+    assert ends.is_helper_outlived_by([A, B])
+    assert over(ends, Exit(code=0, at=4.0))[1].startswith("hydra_pmi_proxy (process 12), a process")
+
+
 def test_a_proxy_that_ends_because_a_rank_has_failed_is_no_cause() -> None:
     ends = JobEnds("0:0")
     ends.exited(A, seen(signal=11, at=1.0), is_connected=False)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -172,3 +174,22 @@ def test_what_a_class_raises_becomes_an_error_that_names_it(folder: Path) -> Non
     use_transports([NAME], str(folder))
     with pytest.raises(Unreachable, match=f"'{NAME}' raised LookupError: nowhere"):
         transports.socket_for(f"{NAME}:nowhere")
+
+
+def test_who_finds_a_full_listener_on_this_host_waits_for_room(folder: Path) -> None:
+    address = f"unix:{folder}/full"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address.removeprefix("unix:"))
+        listener.listen(0)
+        waiting = [socket.socket(socket.AF_UNIX) for _ in range(2)]
+        for one in waiting:
+            one.setblocking(False)
+        assert [one.connect_ex(listener.getsockname()) for one in waiting] == [0, errno.EAGAIN]
+        came: list[socket.socket] = []
+        room = threading.Timer(0.1, lambda: came.append(listener.accept()[0]))
+        room.start()
+        with pytest.raises(AuthenticationFailed, match="timed out"):  # nobody proves anything here
+            dial(address, member("0:0:1"), timeout=0.5)
+        room.join()
+        for one in (*waiting, *came):
+            one.close()
