@@ -89,10 +89,11 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.tune import tune
 
         return tune(words[1:])
-    if first == "convert":
-        from runtime.cli.convert import convert_descriptor
+    if first in ("convert", "accept"):
+        from runtime.cli import accept, convert
 
-        return convert_descriptor(words[1:])
+        does = {"convert": convert.convert_descriptor, "accept": accept.accept_results}
+        return does[first](words[1:])
     if first in ("view", "compare", "top", "web"):
         from runtime.cli import look as looks
         from runtime.cli import view, web

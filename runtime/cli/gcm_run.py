@@ -14,6 +14,7 @@ from runtime.cli.line.options import (
     MODULE,
     RANKS_OF_OTHERS,
     RECOVERY,
+    REPLACE,
     VARIABLES,
     WATCHING,
     Options,
@@ -100,7 +101,7 @@ GCM_RUN = deploy_command(
     Option("--dry-run", action="store_true", help="show which peers would be asked, and ask none"),
     Option("--write", metavar="FILE", default="",
            help="write this command line as a descriptor; '-': show it"),
-    WATCHING, VARIABLES, VERSION, epilog=_EPILOG, usage=_USAGE,
+    WATCHING, REPLACE, VARIABLES, VERSION, epilog=_EPILOG, usage=_USAGE,
 )  # fmt: skip
 """The options before the program."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,8 @@ from runtime.collectives import fault_of_rules
 from runtime.deployment import Deployment, DescriptorContext, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.deployment.environment import matching
-from runtime.deployment.model import BookedPeer
+from runtime.deployment.model import BookedPeer, Direction, FileTransfer
+from runtime.deployment.planning.workplace import workplace_of
 from runtime.home import HOME
 from runtime.native_mpi import python_module
 
@@ -55,6 +56,7 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
     tuned = _tuned_plans(options.descriptor) if options.descriptor else ""
     return replace(
         deployment,
+        transfers=(*deployment.transfers, *_outputs(deployment, options.replaceable)),
         observed=bool(options.record or options.report or options.web),
         traced=bool(options.trace),
         checked=options.check,
@@ -64,6 +66,16 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
         run_timeout=deployment.run_timeout if limit is None else limit,
         typed=tuple(options.one_line.files) if options.one_line is not None else (),
     )
+
+
+def _outputs(deployment: Deployment, patterns: Sequence[str]) -> Iterator[FileTransfer]:
+    """Yield the transfers that `--replace` adds for clusters that work in copies."""
+    clusters = tuple(
+        one.position for one in deployment.clusters() if workplace_of(deployment, one).is_copy
+    )
+    for pattern in patterns:
+        location = Location(COMMAND_LINE, 0)
+        yield FileTransfer(Direction.OUT, pattern, "", clusters, location, replaces=True)
 
 
 def tuned_file(descriptor: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from gcm.cli.common_options import CommandTable, Option
 from gcm.cli.options import GCM
+from runtime.cli.accept import ACCEPT
 from runtime.cli.attach import ATTACH, LIST, LOGS, STOP
 from runtime.cli.convert import CONVERT
 from runtime.cli.doctor import DOCTOR
@@ -33,6 +34,7 @@ COMMANDS = (
     LOGIN,
     TUNE,
     CONVERT,
+    ACCEPT,
     NEW,
     *LOOKS.values(),
     TOP,

@@ -368,7 +368,8 @@ class FileTransfer:
     home `source` is a pattern in the work folder and `destination` a folder in the program folder,
     in which `{site}` and `{cluster}` stand for where the files come from; `every` is how many
     seconds lie between two times during the run, 0 for only after it. What no pattern means comes
-    home too, except where a transfer `discards_others`.
+    home too, except where a transfer `discards_others`. What it brings takes the place of a file of
+    the user only if it `replaces`.
     """
 
     direction: Direction
@@ -378,6 +379,7 @@ class FileTransfer:
     location: Location
     every: float = 0.0
     discards_others: bool = False
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)

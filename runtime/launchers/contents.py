@@ -5,6 +5,7 @@ Needs nothing but the standard library: it travels to hosts where this package i
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
     from typing import IO
 
     Entry = tuple[str, int, int, int, str]
-    """Kind, size, mtime in ns, mode; the target of a link, or why something cannot be sent."""
+    """Kind, size, mtime in ns, mode; and a note.
+
+    That is the target of a link, why something cannot be sent, or of a file with holes how many
+    bytes it takes.
+    """
     Rule = tuple[bool, str]
     """Whether paths that match are ignored (or not after all), and a regular expression."""
     Sealed = tuple[dict[str, Entry], list[Rule]]
@@ -27,7 +32,14 @@ _KINDS = (FILE, FOLDER, LINK, OTHER)
 CHUNK = 1 << 16
 MOST_ENTRIES = 500_000
 """How many files and folders a folder may have; the memory for more is not given away."""
-HEAD, DATA, DONE, CHANGED, FAILED = b"H", b"D", b"E", b"C", b"F"
+MOST_TEXT = 1 << 27
+"""Bytes of a list of files, unpacked."""
+LONGEST_PATH = 4096
+"""Bytes of a path: no system opens a longer one."""
+_BLOCK = 512
+_LOOK = 1024
+"""After how many lines of a list somebody is asked whether it is still wanted."""
+HEAD, DATA, HOLE, DONE, CHANGED, FAILED = b"H", b"D", b"Z", b"E", b"C", b"F"
 _ODD = {
     stat.S_IFIFO: "a FIFO",
     stat.S_IFSOCK: "a socket",
@@ -93,7 +105,13 @@ def _entry(entry: os.DirEntry[str], top: str) -> Entry:
         return FOLDER, 0, 0, mode, ""
     if not stat.S_ISREG(known.st_mode):
         return OTHER, 0, 0, mode, _ODD.get(stat.S_IFMT(known.st_mode), "not a file")
-    return FILE, known.st_size, known.st_mtime_ns, mode, ""
+    return FILE, known.st_size, known.st_mtime_ns, mode, _taken(known)
+
+
+def _taken(known: os.stat_result) -> str:
+    """Return how many bytes a file takes if it has holes, else nothing."""
+    taken = known.st_blocks * _BLOCK
+    return str(taken) if taken < known.st_size else ""
 
 
 def _link(entry: os.DirEntry[str], top: str) -> Entry:
@@ -111,16 +129,22 @@ def _link(entry: os.DirEntry[str], top: str) -> Entry:
         above = os.path.realpath(os.path.dirname(entry.path))
         size, changed = (-1, 0) if is_folder else (known.st_size, known.st_mtime_ns)
         return LINK, size, changed, mode, os.path.relpath(real, above)
-    return FILE, known.st_size, known.st_mtime_ns, mode, ""
+    return FILE, known.st_size, known.st_mtime_ns, mode, _taken(known)
 
 
 def new_in(found: dict[str, Entry], sealed: dict[str, Entry]) -> dict[str, Entry]:
     """Return what was not there when the folder was sealed, or was another then.
 
-    >>> new_in({"a": (FILE, 1, 7, 0, ""), "b": (FILE, 1, 8, 0, "")}, {"a": (FILE, 1, 7, 0, "")})
+    How much room a file takes does not count: some file systems find holes later.
+
+    >>> new_in({"a": (FILE, 1, 7, 0, ""), "b": (FILE, 1, 8, 0, "")}, {"a": (FILE, 1, 7, 0, "0")})
     {'b': ('file', 1, 8, 0, '')}
     """
-    return {path: one for path, one in found.items() if sealed.get(path) != one}
+    return {path: one for path, one in found.items() if not _is_same(one, sealed.get(path))}
+
+
+def _is_same(one: Entry, other: Entry | None) -> bool:
+    return one == other or (other is not None and one[0] == FILE and one[:4] == other[:4])
 
 
 def keeps_results(folder: str, sealed: dict[str, Entry], rules: Iterable[Rule]) -> bool:
@@ -160,10 +184,13 @@ def packed(found: dict[str, Entry] | None) -> bytes:
     return b"".join((*pieces, squeeze.flush()))
 
 
-def unpacked(data: bytes) -> tuple[str, dict[str, Entry] | None]:
+def unpacked(
+    data: bytes, given_up: Callable[[], bool] = lambda: False
+) -> tuple[str, dict[str, Entry] | None]:
     """Return host and content of a folder, None if there is none; raises ValueError.
 
-    Whoever sent it may lie, so each line is judged before the next one is unpacked.
+    Whoever sent it may lie, so each line is judged before the next one is unpacked. Each folder
+    comes before what is in it, and nothing else has anything in it.
     """
     import json
     import zlib
@@ -175,22 +202,34 @@ def unpacked(data: bytes) -> tuple[str, dict[str, Entry] | None]:
         for number, line in enumerate(lines, 1):
             if number > MOST_ENTRIES:
                 raise ValueError(f"it has more than {MOST_ENTRIES:,} files and folders")
+            if number % _LOOK == 0 and given_up():
+                raise ValueError("it was given up")
             path, *entry = json.loads(line)
             found[path] = _checked(path, entry)
+            above = path.rpartition("/")[0]
+            if above and found.get(above, _NOTHING)[0] != FOLDER:
+                raise ValueError(f"{path!r:.99} is in no folder of it")
     except (zlib.error, TypeError, RecursionError) as fault:
         raise ValueError(str(fault)) from fault
     return str(host), found if is_there else None
+
+
+_NOTHING = (OTHER, 0, 0, 0, "")
 
 
 def _lines(data: bytes) -> Iterator[bytes]:
     """Yield lines as they are unpacked: a few bytes may become very many."""
     import zlib
 
-    squeeze, rest = zlib.decompressobj(), b""
+    squeeze, rest, total = zlib.decompressobj(), b"", 0
     for start in range(0, len(data), CHUNK):
         piece = data[start : start + CHUNK]
         while piece:
-            *whole, rest = (rest + squeeze.decompress(piece, CHUNK)).split(b"\n")
+            unpacked_piece = squeeze.decompress(piece, CHUNK)
+            total += len(unpacked_piece)
+            if total > MOST_TEXT:
+                raise ValueError(f"the list of its files has more than {MOST_TEXT:,} bytes")
+            *whole, rest = (rest + unpacked_piece).split(b"\n")
             yield from whole
             if len(rest) > CHUNK:
                 raise ValueError("it is no list of files")
@@ -206,11 +245,21 @@ def _checked(path: object, entry: list[object]) -> Entry:
     kind, size, mtime, mode, note = entry
     if not (isinstance(path, str) and isinstance(note, str)) or kind not in _KINDS:
         raise ValueError(f"{entry!r:.99} is not a file or folder")
+    encoded = os.fsencode(path)
+    if max(len(encoded), len(os.fsencode(note))) > LONGEST_PATH:
+        raise ValueError(f"{path!r:.99} has more than {LONGEST_PATH:,} bytes")
     if path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/")):
         raise ValueError(f"{path!r:.99} is not a path inside it")
-    if b"\0" in os.fsencode(path + note):  # or cannot be a name at all
+    if b"\0" in encoded + os.fsencode(note):  # or cannot be a name at all
         raise ValueError(f"{path!r:.99} cannot be the name of a file")
+    if kind == FILE and note and not note.isdecimal():
+        raise ValueError(f"{note!r:.99} is not the room that a file takes")
     return str(kind), whole(size), whole(mtime), whole(mode), note
+
+
+def taken(entry: Entry) -> int:
+    """Return how many bytes of room a file needs, as far as its host knows."""
+    return max(min(entry[1], int(entry[4])) if entry[0] == FILE and entry[4] else entry[1], 0)
 
 
 def whole(number: object) -> int:
@@ -231,8 +280,8 @@ def _frame(kind: bytes, number: int, payload: bytes = b"") -> bytes:
 def messages(folder: str, wanted: Iterable[tuple[str, int]]) -> Iterator[bytes]:
     """Yield the content of files below a folder, each from an offset on.
 
-    For each there is a head with size, mtime and mode, the bytes, and how it went: done, changed
-    while it was read, or failed and why.
+    For each there is a head with size, mtime and mode, data and holes, and how it went: done,
+    changed while it was read, or failed and why.
     """
     for number, (path, offset) in enumerate(wanted):
         try:
@@ -253,14 +302,37 @@ def _file(file: IO[bytes], number: int, offset: int) -> Iterator[bytes]:
         raise OSError(0, "it is not a file")
     mode = stat.S_IMODE(before.st_mode)
     yield _frame(HEAD, number, f"{before.st_size} {before.st_mtime_ns} {mode}".encode())
-    file.seek(offset)
     left = before.st_size - offset
-    while left > 0 and (data := file.read(min(CHUNK, left))):
-        left -= len(data)
-        yield _frame(DATA, number, data)
+    for is_data, start, end in regions(file.fileno(), offset, before.st_size):
+        if not is_data:
+            left -= end - start
+            yield _frame(HOLE, number, str(end - start).encode())
+            continue
+        at = file.seek(start)
+        while at < end and (data := file.read(min(CHUNK, end - at))):
+            at += len(data)
+            left -= len(data)
+            yield _frame(DATA, number, data)
+        if at < end:
+            break  # it was cut off meanwhile
     after = os.fstat(file.fileno())
     same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
     yield _frame(DONE if same and left == 0 else CHANGED, number)
+
+
+def regions(file: int, start: int, end: int) -> Iterator[tuple[bool, int, int]]:
+    """Yield the parts of an open file: whether each is data or a hole, its beginning and end."""
+    while start < end:
+        try:
+            data = min(os.lseek(file, start, os.SEEK_DATA), end)
+            hole = min(os.lseek(file, data, os.SEEK_HOLE), end) if data < end else end
+        except OSError as fault:  # behind the last data, or a file system that does not know
+            data, hole = (end if fault.errno == errno.ENXIO else start), end
+        if data > start:
+            yield False, start, data
+        if hole > data:
+            yield True, data, hole
+        start = hole
 
 
 def end_guard(pid: int, seconds: float) -> None:

@@ -33,6 +33,9 @@ class FileReceiver(Protocol):
     def goes_on(self, number: int, data: bytes) -> None:
         """Take the next bytes."""
 
+    def skips(self, number: int, size: int) -> None:
+        """Leave a hole."""
+
     def ends(self, number: int, fault: str) -> None:
         """End a file; `fault` is empty if all of it came, and it did not change meanwhile."""
 
@@ -79,6 +82,8 @@ def pass_on(receiver: FileReceiver, kind: bytes, number: int, payload: bytes) ->
         receiver.begins(number, size, mtime, mode)
     elif kind == contents.DATA:
         receiver.goes_on(number, payload)
+    elif kind == contents.HOLE:
+        receiver.skips(number, contents.whole(int(payload)))
     elif kind == contents.CHANGED:
         receiver.ends(number, "it changed while it was read")
     else:
@@ -98,7 +103,7 @@ def list_folder(
     process.close_input()
     _await(launcher, process, listing, folder, given_up)
     try:
-        return contents.unpacked(bytes(listing.text))
+        return contents.unpacked(bytes(listing.text), given_up)
     except ValueError as fault:
         raise FetchFailed(f"{folder} could not be read: {fault}", place=launcher.place) from fault
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import shlex
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,13 +17,15 @@ from typing import TYPE_CHECKING
 from gcm.records import dataclass
 from runtime.deployment.model import DeployedCluster
 from runtime.deployment.planning.steps import FileMove
+from runtime.launchers.contents import taken
 from runtime.launchers.errors import FetchFailed, LaunchError, StagingFailed
 from runtime.launchers.fetching import Stalled
 from runtime.lifecycle.outcome import KeptFolder, Results
 from runtime.results.incoming import IncomingFiles
 from runtime.results.instructions import Instructions
+from runtime.results.open_folder import copy_file
 from runtime.results.result_folders import FolderGone, ResultFolder
-from runtime.results.result_placement import ResultPlacement, are_equal, remove
+from runtime.results.result_placement import PlacedResult, ResultPlacement, WhyKept
 from runtime.results.retries import Retries
 from runtime.results.selection import ArrivingFile, Selection, select
 from runtime.shown_text import LONGEST_CELL, shown, shown_lines
@@ -44,12 +47,22 @@ SLOW_SECONDS = 3.0
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class KeptAside:
+    """A result that is not at the path it was meant for but at another one, and why."""
+
+    meant_for: str
+    path: str
+    why: WhyKept
+
+
 @dataclass(slots=True)
 class Fetcher:
     """Brings home the results of one cluster.
 
     `home` is the program folder; `make_room` makes a folder for incomplete files. What the
-    `instructions` judge to be one comes under another name, unless the descriptor names it.
+    `instructions` judge to be one comes under another name, unless the descriptor names it; so
+    does what is meant for the place of a user's file, see `ResultPlacement`.
     """
 
     folder: ResultFolder
@@ -65,7 +78,8 @@ class Fetcher:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _ended: threading.Event = field(default_factory=threading.Event)
     _warnings: dict[str, None] = field(default_factory=dict)
-    _held: dict[str, str] = field(default_factory=dict)
+    _room: str = ""
+    _aside: dict[str, KeptAside] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Initialise the state."""
@@ -85,6 +99,11 @@ class Fetcher:
             except (LaunchError, OSError) as fault:
                 if not self._ended.is_set():
                     self._warn(f"nothing could be fetched while the run goes on: {fault}")
+
+    @property
+    def aside(self) -> Collection[KeptAside]:
+        """What was kept under other names."""
+        return self._aside.values()
 
     def end(self) -> None:
         """Stop fetching during the run."""
@@ -214,7 +233,8 @@ class Fetcher:
 
     def _fetch(self, moves: Sequence[FileMove]) -> tuple[Selection, dict[str, str]]:
         """Fetch what is new; return the selection, and which files failed and why."""
-        chosen = select(self.folder.list(self.given_up), self.folder.sealed, moves, self.home)
+        found = self.folder.list(self.given_up)
+        chosen = select(found, self.folder.sealed, moves, self.placement.holds)
         failed = dict[str, str]()
         todo = [one for one in chosen.files if self._is_new(one)]
         if todo:
@@ -243,14 +263,17 @@ class Fetcher:
 
     def _receive(self, todo: Sequence[ArrivingFile]) -> dict[str, str]:
         """Receive files and put each complete one in its place; return those that failed."""
-        incoming = self._prepare(todo)
+        incoming = self._prepare()
+        fitting, failed = self._fitting(todo, incoming)
+        if not fitting:
+            return failed
         try:
-            self.folder.send(incoming.ask_for(todo), incoming, self.given_up)
+            self.folder.send(incoming.ask_for(fitting), incoming, self.given_up)
         finally:
             incoming.stop()
-            failed = dict(incoming.faults)
-            whole, last = incoming.take_whole(), {one.path: one for one in todo}
-            for one in todo:
+            failed |= incoming.faults
+            whole, last = incoming.take_whole(), {one.path: one for one in fitting}
+            for one in fitting:
                 if part := whole.get(one.path, ""):
                     is_last = one is last[one.path]
                     failed |= self._tried(one, partial(self._land, part, is_last))
@@ -258,26 +281,31 @@ class Fetcher:
 
     def _land(self, part: str, is_last: bool, one: ArrivingFile) -> None:
         """Put a file in one of its places, and keep a copy for the others."""
-        mine = part if is_last else shutil.copy2(part, f"{part}.copy")
+        mine = part if is_last else _copied(part)
         if not self._comes_as_it_is(one):
             os.chmod(mine, os.stat(mine).st_mode & 0o666)
-        place = self._judged(one, self.instructions.place, mine)
-        if place == one.target:
-            self.placement.put(mine, place, self._owner)
-        elif not os.path.islink(one.target) and are_equal(mine, one.target):
-            remove(mine)  # it was only touched
-        else:
-            self._held[one.target] = self.placement.put(mine, place, self._owner)
+        harmless = self._judged(one, self.instructions.place, mine)
+        self._landed(one, self.placement.put(
+            mine, one.target, self._owner, harmless=harmless, is_output=one.is_output
+        ))  # fmt: skip
 
     def _make_folder(self, one: ArrivingFile) -> None:
         place = self._judged(one, self.instructions.folder)
         self.placement.make_folder(place, self._owner)
 
     def _link(self, one: ArrivingFile) -> None:
-        place = self._judged(one, self.instructions.link, one.leads_to)
-        where = self.placement.link(one.leads_to, place, self._owner)
-        if place != one.target:
-            self._held[one.target] = where
+        harmless = self._judged(one, self.instructions.link, one.leads_to)
+        self._prepare()
+        self._landed(one, self.placement.link(
+            one.leads_to, one.target, self._owner,
+            room=self._room, harmless=harmless, is_output=one.is_output,
+        ))  # fmt: skip
+
+    def _landed(self, one: ArrivingFile, landing: PlacedResult) -> None:
+        if landing.kept is None:
+            self._aside.pop(one.target, None)
+        else:
+            self._aside[one.target] = KeptAside(one.target, landing.path, landing.kept)
 
     def _judged(self, one: ArrivingFile, judge: Callable[..., str], *words: str) -> str:
         """Return where something is put."""
@@ -289,30 +317,41 @@ class Fetcher:
         """Tell whether nobody judges a file; what a cluster works on in place is there already."""
         return one.is_named or self.folder.is_at_home
 
-    def _prepare(self, todo: Sequence[ArrivingFile]) -> IncomingFiles:
-        """Return where to receive files; raises FetchFailed if there is no room for all of them."""
-        above = _existing(self._target)
-        sizes = {one.path: max(one.entry[1], 0) for one in todo}
-        held = 0 if self._incoming is None else self._incoming.size_of(sizes)
-        needed, free = sum(sizes.values()) - held, shutil.disk_usage(above).free
-        if needed > free:
-            raise FetchFailed(
-                f"they have {needed:,} bytes, and there is room for {free:,}: {above}"
-            )
+    def _fitting(
+        self, todo: Sequence[ArrivingFile], incoming: IncomingFiles
+    ) -> tuple[list[ArrivingFile], dict[str, str]]:
+        """Return for which files there is room, the small ones first, and why not for the others.
+
+        A file that comes to several places has a copy in each.
+        """
+        free = shutil.disk_usage(self._room).free
+        needed = dict[str, int]()
+        for one in todo:
+            needed[one.path] = needed.get(one.path, 0) + taken(one.entry)
+        failed = dict[str, str]()
+        for path, size in sorted(needed.items(), key=lambda item: item[1]):
+            missing = max(size - incoming.size_of([path]), 0)
+            if missing > free:
+                failed[path] = f"it takes {missing:,} bytes, and there is room for {free:,}"
+            else:
+                free -= missing
+        return [one for one in todo if one.path not in failed], failed
+
+    def _prepare(self) -> IncomingFiles:
+        """Return where to receive files; raises FetchFailed."""
         if self._incoming is None:
             try:
-                self._incoming = IncomingFiles(self.make_room(above))
+                self._room = self.make_room(self.placement.nearest(self._target))
             except StagingFailed as fault:
-                raise FetchFailed(fault.what) from fault
+                raise FetchFailed(fault.what, cause=fault.cause, cure=fault.cure) from fault
+            self._incoming = IncomingFiles(self._room)
         return self._incoming
 
     # --- reporting ----------------------------------------------------------------------------
 
     def _conclude(self, kept: KeptFolder | None = None) -> None:
-        """Name what came under another name, and add that and all warnings to the results."""
-        if self._held:
-            self._warn(_held_shown(self._held, self.home))
-        held = tuple(self._held.values())
+        """Add what was kept under other names, and all warnings, to the results."""
+        held = tuple(one.path for one in self._aside.values())
         self.results = replace(self.results, held=held, warnings=tuple(self._warnings), kept=kept)
 
     def _came(self, chosen: Selection) -> Results:
@@ -338,25 +377,40 @@ def warn(words: str) -> None:
     _log.warning("%s", shown_lines(words))
 
 
-def _held_shown(held: Mapping[str, str], home: str) -> str:
-    """Return what came under another name and why; first what would have replaced something."""
-    first = sorted(held, key=lambda one: (not os.path.lexists(one), one))[:MOST_TOLD]
-    paths = [shown(os.path.relpath(one, home), LONGEST_CELL) for one in first]
-    now = [shown(_path_from(one, held[one], home), LONGEST_CELL) for one in first]
-    names = [f"{path} (now {name})" for path, name in zip(paths, now, strict=True)]
-    names += [f"and {len(held) - len(first):,} more"] if len(held) > len(first) else []
-    return (
-        "of what it made, the next run would execute or import this, or read it as instructions, "
-        f"so it was kept under other names and cannot be executed: {', '.join(names)}. Look at "
-        f'it before use; <file-transfer direction="out" source="{paths[0]}"/> in the descriptor '
-        "lets it come under its own name"
+def kept_shown(kept: Collection[KeptAside], home: str) -> str:
+    """Return what was kept under other names and why, and what accepts it."""
+    return "\n".join(
+        (
+            "results were kept under other names, for nothing that a cluster made takes the place "
+            "of a file of yours, or is loaded or run:",
+            *_kept_lines(kept, home),
+            f"look at the differences and accept what you want: gcm-deploy accept "
+            f"{shlex.quote(home)}",
+        )
     )
 
 
-def _path_from(path: str, kept: str, home: str) -> str:
-    """Return the name of a kept file, with its folder where that is another one, too."""
-    above, name = os.path.split(kept)
-    return name if above == os.path.dirname(path) else os.path.relpath(kept, home)
+def _kept_lines(kept: Collection[KeptAside], home: str) -> Iterator[str]:
+    for why in WhyKept:
+        these = sorted((one for one in kept if one.why is why), key=lambda one: one.meant_for)
+        names = [_now(one, home) for one in these[:MOST_TOLD]]
+        names += [f"and {len(these) - len(names):,} more"] if len(these) > len(names) else []
+        if names:
+            attribute = ' replace="yes"' if why is WhyKept.YOURS else ""
+            source = shown(os.path.relpath(these[0].meant_for, home), LONGEST_CELL)
+            yield (
+                f"    {why}: {', '.join(names)}; it would come under its own name with "
+                f'<file-transfer direction="out" source="{source}"{attribute}/>'
+            )
+
+
+def _now(one: KeptAside, home: str) -> str:
+    """Return the path that a result was meant for, and the name that it has."""
+    above, name = os.path.split(one.path)
+    is_beside = above == os.path.dirname(one.meant_for)
+    now = name if is_beside else os.path.relpath(one.path, home)
+    path = os.path.relpath(one.meant_for, home)
+    return f"{shown(path, LONGEST_CELL)} (now {shown(now, LONGEST_CELL)})"
 
 
 def _listed(failed: Mapping[str, str]) -> str:
@@ -369,8 +423,9 @@ def _listed(failed: Mapping[str, str]) -> str:
     return "\n".join([*lines, f"and {more:,} more"] if more else lines)
 
 
-def _existing(folder: str) -> str:
-    """Return the folder, or its nearest existing parent."""
-    while not os.path.isdir(folder) and folder != os.path.dirname(folder):
-        folder = os.path.dirname(folder)
-    return folder
+def _copied(part: str) -> str:
+    """Return a copy of a file beside it."""
+    copy = f"{part}.copy"
+    with open(part, "rb") as source:
+        copy_file(source.fileno(), os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    return copy

@@ -67,23 +67,50 @@ class IncomingFiles:
             return
         path, _ = self._asked[number]
         part = self.parts[path]
-        if part.size + len(data) > part.version[0]:
-            self.faults[path] = "more bytes came than it has"
-            self._shut()
+        if not self._has_room(path, part, len(data)):
             return
         view = memoryview(data)
-        while view:
-            written = os.write(self._file, view)
-            view = view[written:]
-            part.size += written
-            self.bytes += written
+        try:
+            while view:
+                written = os.write(self._file, view)
+                view = view[written:]
+                part.size += written
+                self.bytes += written
+        except OSError as fault:
+            self._cannot_be_written(path, fault)
+
+    def skips(self, number: int, size: int) -> None:
+        """Leave a hole."""
+        if self._file is None:
+            return
+        path, _ = self._asked[number]
+        part = self.parts[path]
+        if not self._has_room(path, part, size):
+            return
+        try:
+            os.ftruncate(self._file, part.size + size)
+            part.size += size
+        except OSError as fault:
+            self._cannot_be_written(path, fault)
+
+    def _has_room(self, path: str, part: _Part, size: int) -> bool:
+        """Tell whether a file may get so many bytes more; else it is shut."""
+        if 0 <= size <= part.version[0] - part.size:
+            return True
+        self.faults[path] = "more bytes came than it has"
+        self._shut()
+        return False
+
+    def _cannot_be_written(self, path: str, fault: OSError) -> None:
+        """Give up a file, whose room the others have then."""
+        self.forget(path)
+        self.faults[path] = str(OSError(fault.errno, fault.strerror))
+        self._shut()
 
     def ends(self, number: int, fault: str) -> None:
         """Complete a file."""
         path, _ = self._asked[number]
         self._shut()
-        if fault:
-            self.forget(path)
         if fault or path in self.faults:
             self.faults.setdefault(path, fault)
             self.forget(path)

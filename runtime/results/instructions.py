@@ -24,22 +24,38 @@ _PROGRAMS = _words("""
     py pyw pyc pyo pyd pyi pyz pth egg egg-link whl so dylib dll exe com elf run jar class wasm
     sh bash zsh csh tcsh ksh fish bat cmd ps1 fractal xsd dtd
 """)
+"""Python, libraries, programs, shells, and what is read here."""
 _SOURCES = _words("""
     pyx pxd pxi c h cc cpp cxx hpp hh cu cuh cl ptx cubin ll f f03 f08 f77 f90 f95
-    r jl m go rs pl pm rb lua js mjs tcl gp mk mak cmake ninja service desktop
+    r rmd qmd jl m go rs java kt scala ts php pm pl rb lua js mjs tcl gp gnuplot awk sed el vim
+    mk mak cmake ninja gradle tf service desktop
 """)
-_NAMES = _words("""
-    makefile gnumakefile make.inc build.xml pom.xml cmakelists.txt meson.build sconstruct sconscript
-    wscript justfile rakefile dockerfile snakefile package.json requirements.txt pyproject.toml
-    setup.cfg tox.ini pytest.ini pyvenv.cfg matplotlibrc head
+"""What compilers, interpreters and tools of builds are given, often by a pattern."""
+_JOBS = _words("sbatch slurm pbs lsf sge oar job nf wdl cwl smk def dockerfile")
+"""Jobs of batch systems, workflows and containers."""
+_OPENED = _words("ipynb html htm xhtml mhtml hta svg docm xlsm pptm")
+"""Documents that run a program when they are opened."""
+_SETTINGS = _words("""
+    makefile gnumakefile dockerfile containerfile snakefile justfile rakefile gemfile pipfile
+    make.inc build.xml pom.xml cmakelists.txt meson.build sconstruct sconscript wscript
+    package.json package-lock.json tsconfig.json composer.json go.mod jenkinsfile.groovy
+    requirements.txt constraints.txt setup.cfg tox.ini pytest.ini mypy.ini pyvenv.cfg ansible.cfg
+    matplotlibrc condarc pipfile.lock nextflow.config head
+    environment.yml environment.yaml docker-compose.yml docker-compose.yaml compose.yml compose.yaml
+    mkdocs.yml action.yml taskfile.yml dvc.yaml conda.yml conda.yaml meta.yaml
 """)
-"""`HEAD` makes a folder a repository of git, whose settings name programs to run."""
+"""What tools look for by name. `HEAD` makes a folder a repository of git, whose settings name
+programs to run."""
+_SETTINGS_ENDINGS = _words("toml")
+_TOOL_FILE = re.compile(r"[A-Z][A-Za-z]*file")
+"""`Pipfile`, `Snakefile`, `Justfile`: each tool calls its file so."""
 _HIDDEN_DATA = _words(".zarray .zattrs .zgroup .zmetadata")
 """What stores of arrays (Zarr) have beside their arrays, and cannot be opened without."""
-_SITES = ("site-packages", "dist-packages")
+_SITES = ("site-packages", "dist-packages", "node_modules")
 _SAVED = (b"PK\x03\x04", b"\x80")
 """How models begin that PyTorch has saved as `*.pth`, which is elsewhere a list of modules."""
-_FOLDERS = (".dist-info", ".egg-info", ".egg")
+_PACKAGES = (".dist-info", ".egg-info", ".egg")
+_ENDINGS = _PROGRAMS | _SOURCES | _JOBS | _OPENED | _SETTINGS_ENDINGS
 _LIBRARY = re.compile(r".*\.so(\.\d+)+")
 _MAGIC = (b"#!", b"\x7fELF", b"!<arch>")
 _ROOTS = ("deployment", "definition", "componentConfiguration")
@@ -54,13 +70,15 @@ def own_name(target: str, owner: DeployedCluster) -> str:
     A cluster may be called `py`: then the name goes on, for nothing must load it.
     """
     name = f"{target}.{owner.path.replace('/', '.')}"
-    return f"{name}.kept" if _plain(name).rpartition(".")[2] in _PROGRAMS else name
+    return f"{name}.kept" if _plain(name).rpartition(".")[2] in _ENDINGS - _SOURCES else name
 
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
     """Judges files by name and first bytes; `named` are paths that descriptor or command line use.
 
+    They decide on new files; those of the user are never replaced anyway. So what matters is that
+    nothing appears that is found by its name, or picked up by a pattern, or run by being opened.
     The rights that a file has where it was made say nothing: some file systems let everybody
     execute everything. No data comes with the right to run.
     """
@@ -83,12 +101,11 @@ class Instructions:
 
         `path` is the end of `target` that its cluster chose; `part` is the file until it is put.
         """
-        parts = path.split("/")
-        names = [own_name(one, owner) if _is_loaded_as_folder(one) else one for one in parts[:-1]]
-        last = parts[-1]
+        *above, last = path.split("/")
+        names = [own_name(one, owner) if _is_loaded_as_folder(one) else one for one in above]
         is_loaded = _is_loaded_as_file(last) and not (part and _is_model(target, part))
-        is_program = (part and _begins_as_program(part)) or _is_program(target, part)
-        if self._is_named(target) or is_loaded or is_program or _instructs(last, part, target):
+        is_program = bool(part) and _begins_as_program(part)
+        if self._is_named(target) or is_loaded or is_program or _instructs(last, part):
             last = own_name(last, owner)
         return target.removesuffix(path) + "/".join((*names, last))
 
@@ -97,11 +114,18 @@ class Instructions:
         return self.place(f"{target}/x", f"{path}/x", owner).removesuffix("/x")
 
     def link(self, target: str, path: str, owner: DeployedCluster, leads_to: str) -> str:
-        """Return where a link is made: one to a package would be imported under its name."""
+        """Return where a link is made; see `place`.
+
+        One to a package would be imported under its name, and one into a folder that is looked
+        into for settings or modules would let others write there.
+        """
         above, name = os.path.split(self.place(target, path, owner))
         there = os.path.join(os.path.dirname(target), leads_to)
         is_folder = name == os.path.basename(target) and os.path.isdir(there)
-        if is_folder and (_is_loaded_as_folder(name) or _is_package(there)):
+        leads_astray = any(
+            _is_loaded_as_folder(one) for one in leads_to.split("/") if one not in (".", "..")
+        )
+        if leads_astray or (is_folder and (_is_loaded_as_folder(name) or _is_package(there))):
             name = own_name(name, owner)
         return os.path.join(above, name)
 
@@ -147,15 +171,24 @@ def _is_loaded_as_file(name: str) -> bool:
     """Tell whether a name alone makes something load a file: `libm.so.6`, `two.py`, `.bashrc`."""
     plain = _plain(name)
     _, dot, ending = plain.rpartition(".")
-    is_program = bool(dot) and (ending in _PROGRAMS or ending in _SOURCES)
-    is_other = plain in _NAMES or _LIBRARY.fullmatch(plain) is not None
-    is_hidden = _is_loaded_as_folder(name) and name not in _HIDDEN_DATA
-    return is_program or is_other or is_hidden
+    return (
+        (bool(dot) and ending in _ENDINGS)
+        or plain in _SETTINGS
+        or _TOOL_FILE.fullmatch(name) is not None
+        or _LIBRARY.fullmatch(plain) is not None
+        or (_is_loaded_as_folder(name) and name not in _HIDDEN_DATA)
+    )
 
 
 def _is_loaded_as_folder(name: str) -> bool:
-    """Tell whether a folder is looked into because of its name: hidden ones have settings."""
-    return name.startswith(".") or _plain(name).startswith(".") or _plain(name).endswith(_FOLDERS)
+    """Tell whether a folder is looked into because of its name: for settings, or for modules."""
+    plain = _plain(name)
+    return (
+        name.startswith(".")
+        or plain.startswith(".")
+        or plain.endswith(_PACKAGES)
+        or (plain in _SITES)
+    )
 
 
 def _begins_as_program(part: str) -> bool:
@@ -167,21 +200,6 @@ def _begins_as_program(part: str) -> bool:
     return True  # nobody can tell
 
 
-def _is_program(target: str, part: str) -> bool:
-    """Tell whether what is at a place runs: shells also execute text that begins as anything.
-
-    Its right to run counts where the file that has come, which was denied it, has none.
-    """
-    if not os.path.isfile(target):
-        return False
-    has_rights = not (part and _has_right_to_run(part))
-    return _begins_as_program(target) or (has_rights and _has_right_to_run(target))
-
-
-def _has_right_to_run(file: str) -> bool:
-    return os.path.isfile(file) and bool(os.stat(file).st_mode & 0o111)
-
-
 def _is_model(target: str, part: str) -> bool:
     """Tell whether a `*.pth` is a saved model; where Python looks for modules it never is."""
     if not _plain(target).endswith(".pth") or set(_plain(target).split("/")) & {*_SITES}:
@@ -190,11 +208,9 @@ def _is_model(target: str, part: str) -> bool:
         return file.read(4).startswith(_SAVED)
 
 
-def _instructs(name: str, part: str, target: str) -> bool:
-    """Tell whether an XML file has instructions, or those at its place would be lost."""
-    if not _plain(name).endswith(".xml"):
-        return False
-    return not _is_other_xml(part) or (os.path.exists(target) and not _is_other_xml(target))
+def _instructs(name: str, part: str) -> bool:
+    """Tell whether an XML file has instructions."""
+    return _plain(name).endswith(".xml") and not _is_other_xml(part)
 
 
 def _is_other_xml(file: str) -> bool:

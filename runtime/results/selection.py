@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import posixpath
-from collections.abc import Iterable, Mapping, Set
+import re
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,11 +18,15 @@ if TYPE_CHECKING:
     from runtime.launchers.contents import Entry, Sealed
 
 
+_GLOB = re.compile(r"[*?\[]")
+
+
 @dataclass(frozen=True, slots=True)
 class ArrivingFile:
     """One result: its path in the work folder, and its place at home.
 
-    `leads_to` is the target to write into a link; `is_named` says that the descriptor names it.
+    `leads_to` is the target to write into a link; `is_named` says that the descriptor names it,
+    `is_output` that it may replace a file of the user.
     """
 
     path: str
@@ -28,6 +34,7 @@ class ArrivingFile:
     entry: Entry
     leads_to: str = ""
     is_named: bool = False
+    is_output: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +58,22 @@ class Selection:
 
 
 def select(
-    found: Mapping[str, Entry], sealed: Sealed, moves: Iterable[FileMove], home: str
+    found: Mapping[str, Entry],
+    sealed: Sealed,
+    moves: Iterable[FileMove],
+    is_at_home: Callable[[str], bool],
 ) -> Selection:
     """Return what comes home of all that is `found` in a folder that was `sealed` before.
 
-    `home` is the folder of which that one is a copy.
+    `is_at_home` tells whether a file or folder is at a path here. What the far end says of what was
+    there before decides only what it sends.
     """
     before, rules = sealed
-    is_ignored = ignores(rules)
     new = new_in(dict(found), before)
-    wanted = {
-        path: entry for path, entry in new.items() if not _is_ignored(path, entry[0], is_ignored)
-    }
+    left_out = _ignored(found, ignores(rules))
+    wanted = {path: entry for path, entry in new.items() if path not in left_out}
     arrivals: dict[tuple[str, str], ArrivingFile] = {}
-    named = set[tuple[str, str]]()
+    named, outputs = set[tuple[str, str]](), set[tuple[str, str]]()
     asked = set[str]()
     for move in moves:
         if move.source in (EVERYTHING, REST):
@@ -78,15 +87,17 @@ def select(
         for path, entry in chosen.items():
             target = posixpath.join(move.destination, path)
             is_named = path == move.source or (path, target) in named
+            is_output = move.replaces or (path, target) in outputs
             named |= {(path, target)} if is_named else set()
-            arrivals[path, target] = ArrivingFile(path, target, entry, is_named=is_named)
+            outputs |= {(path, target)} if is_output else set()
+            arrivals[path, target] = ArrivingFile(
+                path, target, entry, is_named=is_named, is_output=is_output
+            )
         asked |= chosen.keys()
-    there = arrivals.keys() | {
-        (path, posixpath.join(home, path)) for path in (before.keys() & found.keys()) - new.keys()
-    }
     by_kind: dict[str, list[ArrivingFile]] = {FILE: [], FOLDER: [], LINK: [], OTHER: []}
     for one in arrivals.values():
-        by_kind[_kind_at_home(one, there)].append(replace(one, leads_to=_leads_to(one)))
+        kind = _kind_at_home(one, arrivals, is_at_home)
+        by_kind[kind].append(replace(one, leads_to=_leads_to(one)))
     return Selection(
         files=tuple(by_kind[FILE]),
         links=tuple(by_kind[LINK]),
@@ -96,29 +107,54 @@ def select(
     )
 
 
+def named_folders(moves: Iterable[FileMove], home: str) -> frozenset[str]:
+    """Return the folders in a program folder that moves name, and those on the way to them.
+
+    >>> sorted(named_folders([FileMove("out/*.npy", "/home/results")], "/home"))
+    ['results', 'results/out']
+    """
+    found = set[str]()
+    for move in moves:
+        literal = itertools.takewhile(lambda one: not _GLOB.search(one), move.source.split("/"))
+        path = posixpath.relpath(posixpath.join(move.destination, *literal), home)
+        found |= {path} | _folders_above([path])
+    return frozenset(found - {"."})
+
+
 def _count(entries: Mapping[str, Entry]) -> int:
     return sum(1 for one in entries.values() if one[0] in (FILE, LINK))
 
 
 def _folders_above(paths: Iterable[str]) -> set[str]:
-    parts = (path.split("/") for path in paths)
-    return {"/".join(some[:end]) for some in parts for end in range(1, len(some))}
+    found = set[str]()
+    for path in paths:
+        above = posixpath.dirname(path)
+        while above and above not in found:
+            found.add(above)
+            above = posixpath.dirname(above)
+    return found
 
 
-def _is_ignored(path: str, kind: str, is_ignored: Pick) -> bool:
-    parts = path.split("/")
-    above = ("/".join(parts[:end]) + "/" for end in range(1, len(parts)))
-    return any(map(is_ignored, (*above, f"{path}/" if kind == FOLDER else path)))
+def _ignored(entries: Mapping[str, Entry], is_ignored: Pick) -> set[str]:
+    """Return which paths are ignored; each folder comes before what is in it."""
+    found = set[str]()
+    for path, entry in entries.items():
+        above = path.rpartition("/")[0]
+        if above in found or is_ignored(f"{path}/" if entry[0] == FOLDER else path):
+            found.add(path)
+    return found
 
 
-def _kind_at_home(one: ArrivingFile, there: Set[tuple[str, str]]) -> str:
+def _kind_at_home(
+    one: ArrivingFile, arrivals: Container[tuple[str, str]], is_at_home: Callable[[str], bool]
+) -> str:
     """Return what an arrival becomes: a link whose target is not there becomes that file."""
     kind, size = one.entry[0], one.entry[1]
     if kind != LINK:
         return kind
     path = _target_of(one)
     destination = one.target.removesuffix(one.path)
-    if (path, destination + path) in there:
+    if (path, destination + path) in arrivals or is_at_home(destination + path):
         return LINK
     return FILE if size >= 0 else OTHER
 

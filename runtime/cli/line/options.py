@@ -31,6 +31,7 @@ gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ..
        gcm-deploy login HOST|DESCRIPTOR ...
        gcm-deploy tune DESCRIPTOR
        gcm-deploy convert OLD-DESCRIPTOR
+       gcm-deploy accept [PATH ...]
        gcm-deploy new [FILE]
        gcm-deploy ps|stacks|waits [PID ...]
        gcm-deploy list
@@ -101,7 +102,7 @@ deploy_command = partial(CommandTable, wrong_usage=WRONG_USAGE)
 
 FIRST_WORDS = (
     "new", "doctor", "login", "completion", "ps", "stacks", "waits", "view", "compare", "convert",
-    "list", "attach", "logs", "stop", "web", "top", "tune",
+    "list", "attach", "logs", "stop", "web", "top", "tune", "accept",
 )  # fmt: skip
 """The commands that can be the first word."""
 
@@ -125,6 +126,11 @@ MODULE = Option("-m", dest="module", metavar="MODULE",
 VARIABLES = Option("-x", dest="variables", metavar="NAME[=VALUE]", action="append", default=[],
                    read=values.variable, help="give every rank this variable, by default with its "
                    "value here; `*` stands for any text, may be repeated")  # fmt: skip
+
+REPLACE = Option("--replace", metavar="GLOB", action="append", default=[], dest="replaceable",
+                 read=values.result, help="results that take the place of files which you had "
+                 "before the first run, as with <file-transfer direction='out' replace='yes'>; may "
+                 "be repeated")  # fmt: skip
 
 RECOVERY = (
     Option("--failures", choices=("abort", "return"), default="", sets="application failures",
@@ -255,8 +261,8 @@ GCM_DEPLOY = deploy_command(
     "gcm-deploy", _DESCRIPTION,
     Option("descriptor", nargs="?", default="", metavar="DESCRIPTOR",
            help="what to deploy: an XML file; arguments behind '--' take the place of its own"),
-    _MACHINE, _INSTEAD, WATCHING, DETACH, PLANS, SETTINGS, VARIABLES, VERSION, epilog=_EPILOG,
-    usage=_USAGE,
+    _MACHINE, _INSTEAD, WATCHING, DETACH, REPLACE, PLANS, SETTINGS, VARIABLES, VERSION,
+    epilog=_EPILOG, usage=_USAGE,
 )  # fmt: skip
 """What precedes the arguments of the program."""
 
@@ -300,6 +306,7 @@ class Options:
     colours: str = ""
     detach: str = ""
     plans: str = ""
+    replaceable: Sequence[str] = ()
     spool: str = ""
     """The file in which a detached run is recorded; no option names it."""
 

@@ -39,6 +39,15 @@ def plans(text: str) -> str:
     return " ".join(map(str, read_rules(text)))
 
 
+def result(text: str) -> str:
+    """Return a pattern of results, which is right and stays in the program folder."""
+    from runtime.deployment.patterns import picking
+
+    if text.startswith(("/", "~")) or ".." in text.split("/") or picking(text) is None:
+        raise ValueError(f"'{text}' is no path or pattern in the program folder")
+    return text
+
+
 def line(text: str) -> str:
     """Return the text of `DELAY,RATE`, which is right."""
     from runtime.deployment.machine_argument import parse_wan

@@ -233,6 +233,9 @@ _TRANSFER = ElementType(
         Attribute("others", CHOICE, "`out`: whether new files that no `source` names come home "
                   "too, or are deleted.", default="bring", choices=("bring", "discard"),
                   field="discards_others", to="discard".__eq__),
+        Attribute("replace", CHOICE, "`out`: whether they take the place of files that you had "
+                  "before the first run, or are kept beside them.", default="no",
+                  choices=("yes", "no"), field="replaces", to=_YES),
     ),
     record=FileTransfer,
 )  # fmt: skip

@@ -21,7 +21,12 @@ def _fetches(deployment: Deployment) -> Iterator[Step]:
         work = workplace_of(deployment, cluster)
         mine = [one for one in asked if cluster.position in one.clusters]
         moves = [
-            FileMove(one.source, home_of(work.folder, one.destination, cluster), one.every)
+            FileMove(
+                one.source,
+                home_of(work.folder, one.destination, cluster),
+                one.every,
+                one.replaces,
+            )
             for one in mine
         ]
         is_all = any(one.discards_others or one.source == EVERYTHING for one in mine)

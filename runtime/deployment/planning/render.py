@@ -279,7 +279,8 @@ def _move(move: FileMove, kind: StepKind) -> str:
         return f"copy {move.source} to {move.destination}"
     what = _WHAT.get(move.source, move.source)
     every = f", also every {move.every:g} s of the run" if move.every else ""
-    return f"bring {what} home to {move.destination}{every}"
+    replaces = ", in place of yours" if move.replaces else ""
+    return f"bring {what} home to {move.destination}{replaces}{every}"
 
 
 def _count(number: int, what: str) -> str:

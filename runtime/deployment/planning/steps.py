@@ -47,17 +47,19 @@ class FileMove:
 
     Before the start that is a file or folder; afterwards all that the pattern `source` means comes
     to its own path below the folder `destination`, and with `every` repeatedly, after that many
-    seconds.
+    seconds; if it `replaces`, also in place of what the user has there.
     """
 
     source: str
     destination: str
     every: float = 0.0
+    replaces: bool = False
 
     def as_dict(self) -> dict[str, object]:
         """Return it as plain values."""
         every = {"every": self.every} if self.every else {}
-        return {"from": self.source, "to": self.destination, **every}
+        replaces = {"replaces": True} if self.replaces else {}
+        return {"from": self.source, "to": self.destination, **every, **replaces}
 
 
 @dataclass(frozen=True, slots=True)

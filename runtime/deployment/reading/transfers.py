@@ -85,12 +85,13 @@ def _there(entry: CheckedElement, written: FileTransfer, reading: Reading) -> Fi
             'every is for results: direction="in" brings files once, before the start',
             location,
         )
-    if entry.has("others"):
-        reading.fault(
-            "others-in",
-            'others is for results: direction="in" brings what its source names',
-            location,
-        )
+    for name in ("others", "replace"):
+        if entry.has(name):
+            reading.fault(
+                f"{name}-in",
+                f'{name} is for results: direction="in" brings what its source names',
+                location,
+            )
     if is_web_address(source):
         address = web_address(source, location, reading)
         destination = destination or (address.name if address else "file")

@@ -48,16 +48,10 @@ class StageOut:
         self._former: list[Fetcher] = []
         self._noted: dict[str, list[KeptFolder]] = {}
         self._notes: dict[str, KeptNote] = {}
-        self._placement: ResultPlacement | None = None
+        self._placements: dict[str, ResultPlacement] = {}
 
     def go(self, late: Collection[str]) -> None:
         """Begin: from now on there may be results, but of clusters that are `late`."""
-        if self._steps:
-            # Only who brings results home waits for these.
-            from runtime.results.collecting import warn
-            from runtime.results.result_placement import ResultPlacement
-
-            self._placement = ResultPlacement(warn)  # it dates what is here from now on
         self._begin([one for one in self._steps if one.about not in late])
 
     def join(self, cluster: str) -> None:
@@ -80,14 +74,15 @@ class StageOut:
         return [self._fetchers.pop(one) for one in names if one in self._fetchers]
 
     def _begin(self, steps: Sequence[Step]) -> None:
-        if not steps or self._placement is None:
+        if not steps:
             return
-        from runtime.results.collecting import Fetcher, warn  # as above
+        # Only who brings results home waits for these.
+        from runtime.results.collecting import Fetcher, warn
         from runtime.results.instructions import Instructions
 
         instructions = Instructions.of(self._deployment)
         for step in steps:
-            home = os.path.expanduser(step.folder)
+            home = os.path.normpath(os.path.expanduser(step.folder))
             moves = tuple(
                 replace(one, destination=os.path.expanduser(one.destination)) for one in step.files
             )
@@ -100,7 +95,7 @@ class StageOut:
                 folder,
                 home,
                 moves,
-                self._placement,
+                self._placement_in(home),
                 self._make_room,
                 self._given_up.is_set,
                 instructions,
@@ -110,6 +105,21 @@ class StageOut:
             if not folder.is_at_home:
                 self._noted.setdefault(home, []).append(folder.kept(home))
         self._note()
+
+    def _placement_in(self, home: str) -> ResultPlacement:
+        """Return what puts results into a program folder, the same for all clusters."""
+        if home not in self._placements:
+            from runtime.results.collecting import warn
+            from runtime.results.result_placement import ResultPlacement
+            from runtime.results.selection import named_folders
+
+            moves = (
+                replace(move, destination=os.path.expanduser(move.destination))
+                for step in self._steps
+                for move in step.files
+            )
+            self._placements[home] = ResultPlacement(home, warn, named_folders(moves, home))
+        return self._placements[home]
 
     def _folder(self, step: Step, targets: list[str]) -> ResultFolder:
         from runtime.results.result_folders import FolderAtPlace, FolderHere
@@ -172,9 +182,19 @@ class StageOut:
             fetcher.end()
 
     def results(self) -> tuple[Results, ...]:
-        """Return what came home, and what did not, of each cluster; of that a note stays."""
-        results = tuple(one.results for one in (*self._former, *self._fetchers.values()))
+        """Return what came home, and what did not, of each cluster; of that a note stays.
+
+        What was kept under other names is told last.
+        """
+        fetchers = (*self._former, *self._fetchers.values())
+        results = tuple(one.results for one in fetchers)
         kept = {one.kept.where for one in results if one.kept is not None}
         for home, note in self._notes.items():
             note.write([one for one in self._noted[home] if one.where in kept])
+        for home in self._placements:
+            aside = [kept for one in fetchers if one.home == home for kept in one.aside]
+            if aside:
+                from runtime.results.collecting import kept_shown, warn
+
+                warn(kept_shown(aside, home))
         return results

@@ -41,6 +41,9 @@ class Kept:
     def goes_on(self, number: int, data: bytes) -> None:
         self.data[number] = self.data.get(number, b"") + data
 
+    def skips(self, number: int, size: int) -> None:
+        self.data[number] = self.data.get(number, b"") + bytes(size)
+
     def ends(self, number: int, fault: str) -> None:
         self.ended[number] = fault
 
@@ -191,6 +194,9 @@ class CutInto:
         self.incoming.goes_on(number, data)
         if self.incoming.bytes > 1_000_000:
             self.cut()
+
+    def skips(self, number: int, size: int) -> None:
+        self.incoming.skips(number, size)
 
     def ends(self, number: int, fault: str) -> None:
         self.incoming.ends(number, fault)

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from runtime.results.known_results import RECORD
 from tests.sshd import Sshd, far_host  # noqa: F401 - a fixture
 from tools.on_grids import COMMAND, ROOT
 
@@ -137,7 +138,7 @@ class Bench:
         """What is in the program folder beside what was written there before."""
         found = {str(one.relative_to(self.home)) for one in self.home.rglob("*")}
         found -= {one for one in found if one.startswith(".gcm-kept-")}
-        return found - {"program.py", "grid.xml", "__pycache__"}
+        return found - {"program.py", "grid.xml", "__pycache__", RECORD}
 
     @property
     def kept(self) -> list[Path]:

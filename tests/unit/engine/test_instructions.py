@@ -29,6 +29,8 @@ RULES = Instructions()
             "runs/HEAD",
             "SConstruct",
         ),
+        *("Pipfile", "Pipfile.lock", "a.ipynb", "environment.yml", "main.nf", "job.sbatch"),
+        *("r.html", "Vagrantfile", "Dockerfile", "docker-compose.yaml", "uv.toml", "conftest.py"),
         *(".gcmignore", ".bashrc", "\u200d.env", "pytest.ini", "pkg/__init__.py"),
     ],
 )
@@ -44,6 +46,11 @@ def test_what_is_loaded_because_of_its_name_gets_that_of_its_cluster(path: str) 
         "x.h5",
         "run.1",
         "a.json",
+        "phonopy.yaml",
+        "dump.0.cfg",
+        "profile.dat",
+        "logfile",
+        "log.lammps",
         "py",
         "so",
         "x.py/a.txt",
@@ -61,6 +68,7 @@ def test_data_keeps_its_name(path: str) -> None:
         (".ssh/config.d/x", ".ssh.s.b/config.d/x"),
         ("a/.config/x.py", "a/.config.s.b/x.py.s.b"),
         ("numpy-1.dist-info/RECORD", "numpy-1.dist-info.s.b/RECORD"),
+        ("lib/site-packages/x.txt", "lib/site-packages.s.b/x.txt"),
     ],
 )
 def test_folders_that_are_looked_into_get_the_name_of_the_cluster(path: str, place: str) -> None:
@@ -109,13 +117,6 @@ def test_xml_is_data_unless_it_may_be_read_as_instructions(
     assert place == (target if is_data else f"{target}.s.b")
 
 
-def test_a_report_does_not_replace_a_descriptor(tmp_path: Path) -> None:
-    part, target = tmp_path / "part", tmp_path / "grid.xml"
-    part.write_bytes(b"<report/>")
-    target.write_bytes(b"<deployment/>")
-    assert RULES.place(str(target), "grid.xml", CLUSTER, str(part)) == f"{target}.s.b"
-
-
 def test_what_the_descriptor_names_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "folder").symlink_to("real")
@@ -131,6 +132,8 @@ def test_a_link_to_a_package_is_not_imported_under_its_name(tmp_path: Path) -> N
     target = str(tmp_path / "numpy")
     assert RULES.link(target, "numpy", CLUSTER, "pkg") == f"{target}.s.b"
     assert RULES.link(target, "numpy", CLUSTER, "data") == target
+    assert RULES.link(target, "numpy", CLUSTER, "venv/lib/site-packages") == f"{target}.s.b"
+    assert RULES.link(target, "numpy", CLUSTER, "../.vscode") == f"{target}.s.b"
     assert RULES.link(f"{target}.py", "numpy.py", CLUSTER, "data") == f"{target}.py.s.b"
 
 
@@ -140,47 +143,24 @@ def test_no_cluster_is_called_so_that_its_files_are_loaded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "content", "is_kept"),
+    ("path", "content", "place"),
     [
-        ("model.pth", b"PK\x03\x04...", False),
-        ("model.pth", b"\x80\x02...", False),
-        ("model.pth", b"import os", True),
-        ("lib/site-packages/x.pth", b"PK\x03\x04\nimport os", True),
+        ("model.pth", b"PK\x03\x04...", "model.pth"),
+        ("model.pth", b"\x80\x02...", "model.pth"),
+        ("model.pth", b"import os", "model.pth.s.b"),
+        ("site-packages/x.pth", b"PK\x03\x04\nimport os", "site-packages.s.b/x.pth.s.b"),
     ],
     ids=["zip", "pickle", "text", "where-python-looks"],
 )
 def test_a_saved_model_comes_under_its_name(
-    tmp_path: Path, path: str, content: bytes, *, is_kept: bool
+    tmp_path: Path, path: str, content: bytes, place: str
 ) -> None:
     part = tmp_path / "part"
     part.write_bytes(content)
     part.chmod(0o644)
-    place = RULES.place(f"/home/{path}", path, CLUSTER, str(part))
-    assert place == f"/home/{path}" + ".s.b" * is_kept
+    assert RULES.place(f"/home/{path}", path, CLUSTER, str(part)) == f"/home/{place}"
 
 
 def test_a_store_of_arrays_has_hidden_files_that_are_data() -> None:
     path = "s.zarr/t/.zarray"
     assert RULES.place(f"/home/{path}", path, CLUSTER) == f"/home/{path}"
-
-
-@pytest.mark.parametrize(
-    ("there", "mode", "mode_of_new", "is_kept"),
-    [
-        ("#!/bin/sh\n", 0o644, 0o644, True),
-        ("echo 1\n", 0o755, 0o644, True),
-        ("1", 0o644, 0o644, False),
-        ("1", 0o777, 0o777, False),
-        ("#!/bin/sh\n", 0o777, 0o777, True),
-    ],
-    ids=["script", "by right", "data", "data without rights", "script without rights"],
-)
-def test_data_does_not_replace_a_program(
-    tmp_path: Path, there: str, mode: int, mode_of_new: int, *, is_kept: bool
-) -> None:
-    part, target = tmp_path / "part", tmp_path / "job"
-    for file, text, its_mode in ((target, there, mode), (part, "rm -r .", mode_of_new)):
-        file.write_text(text)
-        file.chmod(its_mode)
-    place = RULES.place(str(target), "job", CLUSTER, str(part))
-    assert place == str(target) + ".s.b" * is_kept

@@ -25,6 +25,11 @@ EVERYTHING = [FileMove(".", HOME)]
 NO_RULES: list[tuple[bool, str]] = []
 
 
+def nothing(_: str) -> bool:
+    """Nothing is at home."""
+    return False
+
+
 @pytest.mark.parametrize(
     ("source", "meant", "not_meant"),
     [
@@ -54,7 +59,7 @@ def test_what_is_no_pattern_is_told(source: str) -> None:
 def test_only_what_is_new_or_changed_comes_home() -> None:
     before = {"program.py": file(), "data": file(5), "log": file(1, 1)}
     found = {**before, "log": file(1, 2), "new": file(), "out": (FOLDER, 0, 0, 0, "")}
-    chosen = select(found, (before, NO_RULES), EVERYTHING, HOME)
+    chosen = select(found, (before, NO_RULES), EVERYTHING, nothing)
     assert chosen.files == (
         ArrivingFile("log", "/home/log", file(1, 2)),
         ArrivingFile("new", "/home/new", file()),
@@ -65,7 +70,7 @@ def test_only_what_is_new_or_changed_comes_home() -> None:
 
 def test_what_nobody_asked_for_is_counted() -> None:
     found = {"a.npy": file(), "b.txt": file(), "c.txt": file(), "d": (FOLDER, 0, 0, 0, "")}
-    chosen = select(found, ({}, NO_RULES), [FileMove("*.npy", "/r")], HOME)
+    chosen = select(found, ({}, NO_RULES), [FileMove("*.npy", "/r")], nothing)
     assert [one.target for one in chosen.files] == ["/r/a.npy"]
     assert chosen.others == 2
 
@@ -74,11 +79,11 @@ def test_the_rest_is_what_no_move_before_it_brings() -> None:
     found = {"ck": (FOLDER, 0, 0, 0, ""), "ck/a": file(), "b": file(), "pyc": file()}
     moves = [FileMove("ck/*", "/r", 2.0), FileMove("b", "/r"), FileMove(REST, HOME)]
     rules = [(True, "^pyc$")]
-    chosen = select(found, ({}, rules), moves, HOME)
+    chosen = select(found, ({}, rules), moves, nothing)
     told = [(one.target, one.is_named) for one in chosen.files]
     assert told == [("/r/ck/a", False), ("/r/b", True)]
     assert (chosen.folders, chosen.others) == ((), 0)
-    chosen = select(found, ({}, rules), moves[::2], HOME)
+    chosen = select(found, ({}, rules), moves[::2], nothing)
     assert [one.target for one in chosen.files] == ["/r/ck/a", "/home/b"]
 
 
@@ -91,10 +96,10 @@ def test_ignored_files_come_only_when_they_are_named() -> None:
         "scratch/a": file(),
         "result": file(),
     }
-    chosen = select(found, ({}, rules), EVERYTHING, HOME)
+    chosen = select(found, ({}, rules), EVERYTHING, nothing)
     assert [one.path for one in chosen.files] == ["result"]
     assert chosen.others == 0
-    named = select(found, ({}, rules), [*EVERYTHING, FileMove("scratch", "/home")], HOME)
+    named = select(found, ({}, rules), [*EVERYTHING, FileMove("scratch", "/home")], nothing)
     assert [one.path for one in named.files] == ["result", "scratch/a"]
 
 
@@ -106,9 +111,9 @@ def test_a_link_stays_one_where_its_target_is_and_becomes_that_file_elsewhere() 
         "data": file(3),
     }
     before = {"data": file(3)}
-    chosen = select(found, (before, NO_RULES), EVERYTHING, HOME)
+    chosen = select(found, (before, NO_RULES), EVERYTHING, "/home/data".__eq__)
     assert [one.path for one in chosen.links] == ["out/latest", "staged"]
-    alone = select(found, (before, NO_RULES), [FileMove("out/latest", "/home")], HOME)
+    alone = select(found, (before, NO_RULES), [FileMove("out/latest", "/home")], nothing)
     assert [one.path for one in alone.files] == ["out/latest"]
     assert alone.links == ()
 
@@ -120,7 +125,7 @@ def test_what_cannot_be_sent_is_told_with_the_reason_if_it_was_asked_for() -> No
         "b": (OTHER, 0, 0, 0, "a socket"),
     }
     moves = [FileMove("fifo", "/home"), FileMove("to-*", "/home")]
-    assert select(found, ({}, NO_RULES), moves, HOME).skipped == (
+    assert select(found, ({}, NO_RULES), moves, nothing).skipped == (
         "fifo: a FIFO",
         "to-folder: a link to the folder elsewhere, which does not come home",
     )
@@ -128,17 +133,17 @@ def test_what_cannot_be_sent_is_told_with_the_reason_if_it_was_asked_for() -> No
 
 def test_one_file_can_come_to_several_places_but_once_to_each() -> None:
     moves = [FileMove("a", "/one"), FileMove("*", "/one"), FileMove(".", "/two")]
-    chosen = select({"a": file()}, ({}, NO_RULES), moves, HOME)
+    chosen = select({"a": file()}, ({}, NO_RULES), moves, nothing)
     assert [one.target for one in chosen.files] == ["/one/a", "/two/a"]
 
 
 def test_a_link_stays_one_only_in_the_place_to_which_its_target_comes() -> None:
     found = {"data": file(3), "new": file(), "a": link("data", 3), "b": link("new")}
     moves = [FileMove("[ab]", "/home/r"), FileMove("new", "/home")]
-    chosen = select(found, ({"data": file(3)}, NO_RULES), moves, HOME)
+    chosen = select(found, ({"data": file(3)}, NO_RULES), moves, "/home/data".__eq__)
     assert [one.target for one in chosen.files] == ["/home/r/a", "/home/r/b", "/home/new"]
     assert chosen.links == ()
-    chosen = select(found, ({"data": file(3)}, NO_RULES), [FileMove(".", "/home/r")], HOME)
+    chosen = select(found, ({"data": file(3)}, NO_RULES), [FileMove(".", "/home/r")], nothing)
     assert [one.path for one in chosen.links] == ["b"]
 
 
@@ -149,8 +154,25 @@ def test_what_is_written_into_a_link_is_not_left_to_the_far_end() -> None:
         "out/b": link("deep/../../x/../new"),
         "away": link("../new/../home/new"),
     }
-    chosen = select(found, ({}, NO_RULES), EVERYTHING, HOME)
+    chosen = select(found, ({}, NO_RULES), EVERYTHING, nothing)
     assert {one.path: one.leads_to for one in chosen.links} == {
         "out/deep/a": "../../new",
         "out/b": "../new",
     }
+
+
+def test_what_the_far_end_says_was_there_before_makes_no_link() -> None:
+    found = {".git": (FOLDER, 0, 0, 0, ""), "latest": link(".git", -1), "a": link("data", 3)}
+    before = {".git": (FOLDER, 0, 0, 0, ""), "data": file(3)}
+    chosen = select({**found, "data": file(3)}, (before, NO_RULES), EVERYTHING, nothing)
+    assert chosen.links == ()
+    assert [one.path for one in chosen.files] == ["a"]
+    assert chosen.skipped == ("latest: a link to the folder .git, which does not come home",)
+
+
+def test_very_deep_paths_are_looked_through_in_no_time() -> None:
+    paths = ["/".join("a" * depth) for depth in range(1, 2000)]
+    found: dict[str, Entry] = dict.fromkeys(paths, (FOLDER, 0, 0, 0, ""))
+    moves = [FileMove("b", HOME), FileMove(REST, HOME)]
+    chosen = select(found, ({}, [(True, "^b$")]), moves, nothing)
+    assert len(chosen.folders) == len(paths)

@@ -1,0 +1,113 @@
+"""`gcm-deploy accept`: shows results that were kept under other names, and puts them in place."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+
+from gcm.cli.common_options import Option
+from runtime.cli.errors import OutputFailed, UsageError
+from runtime.cli.line.options import deploy_command
+from runtime.cli.streams import write
+from runtime.results.acceptance import Acceptance, folder_with_record
+from runtime.results.known_results import KeptResult
+from runtime.shown_text import shown_lines
+
+_DESCRIPTION = """\
+Results that would take the place of a file of yours, or would be loaded or run, are kept under the
+name of their cluster. Show for each what would change, and ask whether to put it in place. What was
+there before goes to the hidden folder .gcm-former beside it."""
+
+_EPILOG = """\
+examples:
+  gcm-deploy accept                       all that was kept in the folder of this program
+  gcm-deploy accept input.cfg             what clusters made of this file
+  gcm-deploy accept --yes out/x.lyon.rhone
+                                          put this one in place without asking
+  gcm-deploy accept </dev/null            only look"""
+
+ACCEPT = deploy_command(
+    "gcm-deploy accept", _DESCRIPTION,
+    Option("paths", nargs="*", metavar="PATH", default=["."],
+           help="program folders, or files in them under either name; by default this folder"),
+    Option("--yes", action="store_true", help="put all in place without asking"),
+    epilog=_EPILOG,
+)  # fmt: skip
+
+MOST_LINES = 200
+"""How many lines of a difference are shown."""
+
+
+def accept_results(words: Sequence[str]) -> int:
+    """Show and accept results, and return the exit code.
+
+    Raises:
+        UsageError: there are none at a path, or several for one name are to be put in place.
+        OutputFailed: one cannot be put in place.
+    """
+    found = ACCEPT.parser().parse_args(words)
+    for home, waiting in _waiting(found.paths):
+        if found.yes:
+            _refuse_several(waiting)
+        for one in waiting:
+            try:
+                _show(home, one)
+                if found.yes or _is_wanted(one):
+                    home.accept(one)
+                    write(shown_lines(f"{one.meant_for}: accepted") + "\n")
+            except OSError as fault:
+                raise OutputFailed(
+                    f"{one.path} cannot be put in place: {fault}",
+                    cure=f"Look at it in {home.home}",
+                ) from fault
+    return 0
+
+
+def _waiting(paths: Sequence[str]) -> list[tuple[Acceptance, list[KeptResult]]]:
+    found = []
+    for path in paths:
+        home = folder_with_record(path)
+        acceptance = Acceptance(home) if home is not None else None
+        waiting = acceptance.waiting() if acceptance is not None else []
+        if acceptance is not None and home != os.path.abspath(path):
+            inside = os.path.relpath(os.path.abspath(path), home)
+            waiting = [one for one in waiting if _is_at(one, inside)]
+        if acceptance is None or not (waiting or home == os.path.abspath(path)):
+            raise UsageError(
+                f"no result was kept under another name in {os.path.abspath(path)}",
+                cure="Name the folder of the program, or a file that the run has named",
+            )
+        if not waiting:
+            write(f"no result waits in {path}\n")
+        found.append((acceptance, waiting))
+    return found
+
+
+def _is_at(one: KeptResult, path: str) -> bool:
+    return path in (one.path, one.meant_for) or one.meant_for.startswith(f"{path}/")
+
+
+def _refuse_several(waiting: Sequence[KeptResult]) -> None:
+    counted = Counter(one.meant_for for one in waiting)
+    for name, number in counted.items():
+        if number > 1:
+            these = ", ".join(one.path for one in waiting if one.meant_for == name)
+            raise UsageError(f"{these} are all meant for {name}", cure="Name one of them")
+
+
+def _show(home: Acceptance, one: KeptResult) -> None:
+    lines = list(islice(home.difference(one), MOST_LINES + 1))
+    more = ["..."] if len(lines) > MOST_LINES else []
+    for line in [*(lines[:MOST_LINES] or [f"{one.meant_for}: an empty file"]), *more]:
+        write(shown_lines(line) + "\n")
+
+
+def _is_wanted(one: KeptResult) -> bool:
+    write(shown_lines(f"Put {one.path} in the place of {one.meant_for}? [y/N] "))
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
+        write("\n")
+    return answer.strip().casefold() in ("y", "yes")

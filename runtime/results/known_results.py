@@ -1,0 +1,118 @@
+"""Which files of a program folder came from runs: what may be replaced by those of the next one.
+
+All others are the user's. A hidden file in the program folder, `RECORD`, has a line for each result
+that came: its path, size and time, and if it was kept under another name the one that it was meant
+for. It is written before a file is put in its place, so that a command that is killed in between
+has it, too: of each path several versions may be known. No cluster can write it, since what
+clusters make has no hidden name here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+
+from gcm.records import dataclass
+from runtime.results.open_folder import OpenFolder, Version, unused_name, version_of
+
+RECORD = ".gcm-results"
+
+_FEW = 1000
+"""Lines of a record that nobody minds."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResult:
+    """A result under another name than it was meant for; both are paths in the program folder."""
+
+    path: str
+    meant_for: str
+
+
+class KnownResults:
+    """The results that came to a program folder from earlier runs, and from this one."""
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._known: dict[str, set[Version]] = {}
+        self._meant_for: dict[tuple[str, Version], str] = {}
+        lines = 0
+        for line in self._lines():
+            lines += 1
+            with suppress(ValueError, TypeError):
+                path, size, mtime, meant_for = json.loads(line)
+                self._remember(str(path), (int(size), int(mtime)), str(meant_for))
+        if lines > max(_FEW, 2 * len(self._known)):
+            self._shorten()
+
+    def has(self, path: str, known: os.stat_result) -> bool:
+        """Tell whether a file or link came from a run, and nobody has written to it since."""
+        return version_of(known) in self._known.get(path, ())
+
+    def add(self, path: str, version: Version, meant_for: str = "") -> None:
+        """Remember a result; raises OSError."""
+        is_new = self._meant_for.get((path, version), "") != meant_for
+        if version in self._known.get(path, ()) and not is_new:
+            return
+        self._remember(path, version, meant_for)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        file = os.open(os.path.join(self._home, RECORD), flags, 0o666)
+        try:
+            os.write(file, _line(path, version, meant_for))
+        finally:
+            os.close(file)
+
+    def kept(self) -> list[KeptResult]:
+        """Return what is still here under another name, in the order of the paths it is for."""
+        found = {
+            (path, meant_for)
+            for (path, version), meant_for in self._meant_for.items()
+            if self._is_there(path, version)
+        }
+        return [KeptResult(path, meant) for path, meant in sorted(found, key=lambda one: one[::-1])]
+
+    def forget(self, *paths: str) -> None:
+        """Leave paths to the user from now on; raises OSError."""
+        for path in paths:
+            self._known.pop(path, None)
+        self._meant_for = {
+            key: meant for key, meant in self._meant_for.items() if key[0] not in paths
+        }
+        self._shorten()
+
+    def _remember(self, path: str, version: Version, meant_for: str) -> None:
+        self._known.setdefault(path, set()).add(version)
+        if meant_for:
+            self._meant_for[path, version] = meant_for
+
+    def _is_there(self, path: str, version: Version) -> bool:
+        with suppress(OSError):
+            return version_of(os.lstat(os.path.join(self._home, path))) == version
+        return False
+
+    def _lines(self) -> list[bytes]:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        path = os.path.join(self._home, RECORD)
+        with suppress(OSError), open(os.open(path, flags), "rb") as file:
+            return file.read().splitlines()
+        return []  # most folders have none
+
+    def _shorten(self) -> None:
+        """Write only what still counts; if that is not possible the longer one does no harm."""
+        lines = [
+            _line(path, version, self._meant_for.get((path, version), ""))
+            for path, versions in self._known.items()
+            for version in versions
+            if self._is_there(path, version)
+        ]
+        with suppress(OSError), OpenFolder.at(self._home) as home:
+            part = unused_name()
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            with open(os.open(part, flags, 0o666, dir_fd=home.descriptor), "wb") as file:
+                file.writelines(lines)
+            home.rename(part, RECORD)
+
+
+def _line(path: str, version: Version, meant_for: str) -> bytes:
+    return json.dumps([path, *version, meant_for]).encode() + b"\n"
