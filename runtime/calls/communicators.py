@@ -8,12 +8,12 @@ Get_group                  MPI_Comm_group                    fact          l   o
 Get_size                   MPI_Comm_size                     fact          l   ours
 Get_rank                   MPI_Comm_rank                     fact          l   ours
 Compare                    MPI_Comm_compare                  fact          l   ours                                  comm
-Clone                      MPI_Comm_dup                      copy          b   ours
-Dup                        MPI_Comm_dup                      copy          bi  ours                                  info=None
-Dup_with_info              MPI_Comm_dup_with_info            copy          bi  ours                                  info
-Create                     MPI_Comm_create                   make          b   ours                                  group
-Split                      MPI_Comm_split                    make          b   ours                                  color=0 key=0
-Split_type                 MPI_Comm_split_type               make          b   ours                                  split_type key=0 info=INFO_NULL
+Clone                      MPI_Comm_dup                      copy          b   ours | meets
+Dup                        MPI_Comm_dup                      copy          bi  ours                                  info=None | meets
+Dup_with_info              MPI_Comm_dup_with_info            copy          bi  ours                                  info | meets
+Create                     MPI_Comm_create                   make          b   ours                                  group | meets
+Split                      MPI_Comm_split                    make          b   ours                                  color=0 key=0 | meets
+Split_type                 MPI_Comm_split_type               make          b   ours                                  split_type key=0 info=INFO_NULL | meets
 Free                       MPI_Comm_free                     free          b   ours
 Revoke                     MPIX_Comm_revoke                  recovery      l   ours
 Is_revoked                 MPIX_Comm_is_revoked              recovery      l   ours
@@ -39,21 +39,21 @@ Precv_init                 MPI_Precv_init                    partition     p   r
 Bsend                      MPI_Bsend                         send          bip ours                                  buf:in dest tag=0
 Ssend                      MPI_Ssend                         send          bip ours                                  buf:in dest tag=0
 Rsend                      MPI_Rsend                         send          bip ours                                  buf:in dest tag=0
-Barrier                    MPI_Barrier                       collective    bip plan:plans.barrier                    | alike
+Barrier                    MPI_Barrier                       collective    bip plan:plans.barrier                    | alike meets
 Bcast                      MPI_Bcast                         collective    bip plan:plans.bcast                      buf:inout* root=0 | alike
-Gather                     MPI_Gather                        collective    bip plan:plans.gather                     sendbuf* recvbuf root=0 | joins
+Gather                     MPI_Gather                        collective    bip plan:plans.gather                     sendbuf* recvbuf root=0 | joins parts
 Gatherv                    MPI_Gatherv                       collective    bip plan:plans.gather                     sendbuf recvbuf root=0 | vector
-Scatter                    MPI_Scatter                       collective    bip plan:plans.scatter                    sendbuf recvbuf* root=0 | joins
+Scatter                    MPI_Scatter                       collective    bip plan:plans.scatter                    sendbuf recvbuf* root=0 | joins parts
 Scatterv                   MPI_Scatterv                      collective    bip plan:plans.scatter                    sendbuf recvbuf root=0 | vector
-Allgather                  MPI_Allgather                     collective    bip plan:plans.allgather                  sendbuf* recvbuf | joins
-Allgatherv                 MPI_Allgatherv                    collective    bip plan:plans.allgather                  sendbuf recvbuf | vector
-Alltoall                   MPI_Alltoall                      collective    bip plan:plans.alltoall                   sendbuf* recvbuf | joins
-Alltoallv                  MPI_Alltoallv                     collective    bip plan:plans.alltoall                   sendbuf recvbuf | vector
-Alltoallw                  MPI_Alltoallw                     collective    bip plan:plans.alltoallw                  sendbuf recvbuf
+Allgather                  MPI_Allgather                     collective    bip plan:plans.allgather                  sendbuf* recvbuf | joins parts meets
+Allgatherv                 MPI_Allgatherv                    collective    bip plan:plans.allgather                  sendbuf recvbuf | vector meets
+Alltoall                   MPI_Alltoall                      collective    bip plan:plans.alltoall                   sendbuf* recvbuf | joins meets
+Alltoallv                  MPI_Alltoallv                     collective    bip plan:plans.alltoall                   sendbuf recvbuf | vector meets
+Alltoallw                  MPI_Alltoallw                     collective    bip plan:plans.alltoallw                  sendbuf recvbuf | meets
 Reduce                     MPI_Reduce                        collective    bip plan:reduction_plans.reduce           sendbuf* recvbuf op=SUM root=0 | alike
-Allreduce                  MPI_Allreduce                     collective    bip plan:reduction_plans.allreduce        sendbuf* recvbuf op=SUM | alike
-Reduce_scatter_block       MPI_Reduce_scatter_block          collective    bip plan:reduction_plans.reduce_scatter_block sendbuf* recvbuf op=SUM
-Reduce_scatter             MPI_Reduce_scatter                collective    bip plan:reduction_plans.reduce_scatter   sendbuf recvbuf recvcounts=None op=SUM
+Allreduce                  MPI_Allreduce                     collective    bip plan:reduction_plans.allreduce        sendbuf* recvbuf op=SUM | alike meets
+Reduce_scatter_block       MPI_Reduce_scatter_block          collective    bip plan:reduction_plans.reduce_scatter_block sendbuf* recvbuf op=SUM | meets
+Reduce_scatter             MPI_Reduce_scatter                collective    bip plan:reduction_plans.reduce_scatter   sendbuf recvbuf recvcounts=None op=SUM | meets
 Is_inter                   MPI_Comm_test_inter               fact          l   ours
 Is_intra                   MPI_Comm_test_inter               fact          l   ours
 Get_topology               MPI_Topo_test                     fact          l   ours
@@ -85,22 +85,22 @@ probe                      MPI_Probe                         probe         b   o
 iprobe                     MPI_Iprobe                        probe         t   ours                                  source=ANY_SOURCE tag=ANY_TAG status=None
 mprobe                     MPI_Mprobe                        probe         b   ours                                  source=ANY_SOURCE tag=ANY_TAG status=None | takes
 improbe                    MPI_Improbe                       probe         t   ours                                  source=ANY_SOURCE tag=ANY_TAG status=None | takes
-barrier                    MPI_Barrier                       collective    b   plan:plans.barrier                    | as:Barrier
+barrier                    MPI_Barrier                       collective    b   plan:plans.barrier                    | as:Barrier meets
 bcast                      MPI_Bcast                         collective    b   plan:object_plans.bcast               obj root=0 | alike
 gather                     MPI_Gather                        collective    b   plan:object_plans.gather              sendobj root=0 | gathers
 scatter                    MPI_Scatter                       collective    b   plan:object_plans.scatter             sendobj root=0 | spreads
-allgather                  MPI_Allgather                     collective    b   plan:object_plans.allgather           sendobj | gathers
-alltoall                   MPI_Alltoall                      collective    b   plan:object_plans.alltoall            sendobj | gathers spreads
+allgather                  MPI_Allgather                     collective    b   plan:object_plans.allgather           sendobj | gathers meets
+alltoall                   MPI_Alltoall                      collective    b   plan:object_plans.alltoall            sendobj | gathers spreads meets
 reduce                     MPI_Reduce                        collective    b   plan:object_plans.reduce              sendobj op=SUM root=0 | alike
-allreduce                  MPI_Allreduce                     collective    b   plan:object_plans.allreduce           sendobj op=SUM | alike
+allreduce                  MPI_Allreduce                     collective    b   plan:object_plans.allreduce           sendobj op=SUM | alike meets
 
 [Intracomm]
 Create_group               MPI_Comm_create_group             make-by-group b   ours                                  group tag=0
 Create_from_group          MPI_Comm_create_from_group        make-by-group b   ours                                  group stringtag=org.mpi4py info=INFO_NULL errhandler=None
-Create_cart                MPI_Cart_create                   make          b   ours                                  dims periods=None reorder=False
-Create_graph               MPI_Graph_create                  make          b   ours                                  index edges reorder=False
-Create_dist_graph_adjacent MPI_Dist_graph_create_adjacent    make          b   ours                                  sources destinations sourceweights=None destweights=None info=INFO_NULL reorder=False
-Create_dist_graph          MPI_Dist_graph_create             make          b   ours                                  sources degrees destinations weights=None info=INFO_NULL reorder=False
+Create_cart                MPI_Cart_create                   make          b   ours                                  dims periods=None reorder=False | meets
+Create_graph               MPI_Graph_create                  make          b   ours                                  index edges reorder=False | meets
+Create_dist_graph_adjacent MPI_Dist_graph_create_adjacent    make          b   ours                                  sources destinations sourceweights=None destweights=None info=INFO_NULL reorder=False | meets
+Create_dist_graph          MPI_Dist_graph_create             make          b   ours                                  sources degrees destinations weights=None info=INFO_NULL reorder=False | meets
 Create_intercomm           MPI_Intercomm_create              make-by-group b   ours                                  local_leader peer_comm remote_leader tag=0
 Cart_map                   MPI_Cart_map                      fact          l   ours                                  dims periods=None
 Graph_map                  MPI_Graph_map                     fact          l   ours                                  index edges
@@ -128,7 +128,7 @@ Get_topo                   MPI_Cart_get                      fact          l   o
 Get_cart_rank              MPI_Cart_rank                     fact          l   ours                                  coords
 Get_coords                 MPI_Cart_coords                   fact          l   ours                                  rank
 Shift                      MPI_Cart_shift                    fact          l   ours                                  direction disp
-Sub                        MPI_Cart_sub                      make          b   ours                                  remain_dims
+Sub                        MPI_Cart_sub                      make          b   ours                                  remain_dims | meets
 
 [Graphcomm]
 Get_dims                   MPI_Graphdims_get                 fact          l   ours
@@ -144,7 +144,7 @@ Get_dist_neighbors         MPI_Dist_graph_neighbors          fact          l   o
 Create_from_groups         MPI_Intercomm_create_from_groups  make-by-group b   ours                                  local_group local_leader remote_group remote_leader stringtag=org.mpi4py info=INFO_NULL errhandler=None
 Get_remote_group           MPI_Comm_remote_group             fact          l   ours
 Get_remote_size            MPI_Comm_remote_size              fact          l   ours
-Merge                      MPI_Intercomm_merge               make          b   ours                                  high=False
+Merge                      MPI_Intercomm_merge               make          b   ours                                  high=False | meets
 
 [Win]
 Create                     MPI_Win_create                    window        b   refused:windows        memory disp_unit=1 info=INFO_NULL comm=COMM_SELF

@@ -14,7 +14,15 @@ It has the name in mpi4py, the function of the standard, the kind, how it is cal
 it is done where members are in several clusters (`ours`, the `plan` that a function makes, `native`,
 or `refused:why`), and its arguments. So this row stands for `Bcast`, `Ibcast` and `Bcast_init`. An argument has a role
 where its name does not say it, a star if all members give as many bytes, and a default as mpi4py
-has it; flags follow behind a bar.
+has it. Flags follow behind a bar:
+
+* `alike`: has no data for each rank, so that it does not matter which ranks exist
+* `gathers`, `spreads`: returns, or takes, a list with an object for each rank
+* `joins`: all members contribute to its size; `parts`: in place its buffer has the parts of all
+* `meets`: no member can leave it before all have entered it
+* `vector`, `exclusive`: told to its planner, which plans the call without it, too
+* `standard`: MPI may buffer what it sends; `takes`: it takes the message that it finds
+* `as:Name`: another name of that call
 
 It imports no MPI, because ranks without MPI report what they are doing, too.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from runtime import calls
 from runtime.rank_name import RankName
 from runtime.waits.states import (
     COLLECTIVE,
@@ -19,8 +20,9 @@ from runtime.waits.states import (
 _OPPOSITE = {RECEIVE: SEND, SEND: RECEIVE}
 
 _SYNCHRONISING = {
-    *("barrier", "allreduce", "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"),
-    *("reduce_scatter", "reduce_scatter_block", "dup", "split", "create"),
+    name
+    for name, call in calls.of_kind("collective", "copy", "make", how=(calls.BLOCKING,)).items()
+    if call.has("meets")
 }
 """Collectives that no member can leave before all have entered them."""
 
@@ -157,9 +159,7 @@ def _is_counted(wait: Wait) -> bool:
     """
     if wait.turn is not None:
         return True
-    return len(wait.comm.ranks) == 2 or (
-        bool(wait.comm.ranks) and wait.call.lower() in _SYNCHRONISING
-    )
+    return len(wait.comm.ranks) == 2 or (bool(wait.comm.ranks) and wait.call in _SYNCHRONISING)
 
 
 def made_by(wait: Wait) -> str:

@@ -18,7 +18,14 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from runtime.calls import OF_REQUESTS, of_kind
 from tools.random_programs.program import Event, Program, Step
+
+_OF_SEVERAL = [
+    name
+    for name, one in of_kind("wait", "test", of=OF_REQUESTS).items()
+    if one.is_of_class and not one.takes_objects
+]
 
 
 @dataclass
@@ -116,9 +123,7 @@ class Draft:
 
     def complete(self, rank: int, requests: list[str]) -> None:
         """Let a rank wait for some of its requests, of which both ends have begun."""
-        how = self.dice.choice(
-            ["each", "Waitall", "Waitany", "Waitsome", "Testall", "Testany", "Testsome"]
-        )
+        how = self.dice.choice(["each", *_OF_SEVERAL])
         for name in requests:
             self.requests[rank].remove(name)
         step: Step = {"op": "complete", "how": how, "requests": requests}

@@ -6,33 +6,22 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from runtime.calls import COLLECTIVES
 from tools.random_programs.layouts import Bytes, Layout, extent, item_size
 from tools.random_programs.payload import random_bytes, random_number, random_object
 from tools.random_programs.program import Groups, Step
 
-EXCHANGES = (
-    "Bcast",
-    "Gather",
-    "Gatherv",
-    "Scatter",
-    "Scatterv",
-    "Allgather",
-    "Allgatherv",
-    "Alltoall",
-    "Alltoallv",
-    "Alltoallw",
-)
-NEIGHBOURLY = (
-    "Neighbor_allgather",
-    "Neighbor_allgatherv",
-    "Neighbor_alltoall",
-    "Neighbor_alltoallv",
-    "Neighbor_alltoallw",
-)
+_MOVING = [
+    one
+    for one in COLLECTIVES.values()
+    if not one.takes_objects and one.arguments and not one.takes("reduction")
+]
+EXCHANGES = tuple(one.name for one in _MOVING if one.of == "Comm")
+NEIGHBOURLY = tuple(one.name for one in _MOVING if one.of == "Topocomm")
 NOBODY = -1
 """Stands for a neighbour that is not there, beyond the edge of a Cartesian grid."""
 
-ROOTED = ("Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Reduce")
+ROOTED = tuple(name for name, one in COLLECTIVES.items() if one.takes("root"))
 
 Shares = list[tuple[int, int]]
 """Ranks with the number of items that come from them or go to them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import lcm, prod
 
+from runtime.calls import COLLECTIVES, of_kind
 from tools.random_programs.draft import Draft
 from tools.random_programs.exchanges import EXCHANGES, NEIGHBOURLY, NOBODY
 from tools.random_programs.layouts import draw_layout, extent
@@ -17,16 +18,15 @@ from tools.random_programs.reductions import (
     REDUCTIONS,
 )
 
-WITH_OBJECTS = (
-    "Bcast",
-    "Gather",
-    "Scatter",
-    "Allgather",
-    "Alltoall",
-    "Reduce",
-    "Allreduce",
-    "Scan",
-    "Exscan",
+WITH_OBJECTS = tuple(
+    name
+    for name, one in COLLECTIVES.items()
+    if not one.takes_objects and one.of != "Topocomm" and name.lower() in COLLECTIVES
+)
+COPIES = tuple(
+    name
+    for name, one in of_kind("copy").items()
+    if all(argument.default is not None for argument in one.arguments)
 )
 ONLY_INTEGERS = ("BAND", "BOR", "BXOR", "LAND", "LOR", "LXOR")
 OBJECT_OPERATIONS = ["SUM", "MAX", "MIN", "MAXLOC", "MINLOC"]
@@ -120,7 +120,7 @@ def _added(
 
 def _duplicate(draft: Draft, parent: str) -> None:
     unit = draft.unit()
-    how = draft.dice.choice(["Dup", "Idup", "Clone"])
+    how = draft.dice.choice(COPIES)
     step: Step = {"op": "communicator", "how": how, "parent": parent, "names": [unit]}
     groups = draft.program.communicators[parent]
     steps = {rank: [step] for rank in draft.members(parent)}

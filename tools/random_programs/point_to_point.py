@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from runtime.calls import BEGUN, BLOCKING, LOOK, of_kind
 from tools.random_programs.draft import Channel, Draft, Waiting, Way
 from tools.random_programs.layouts import draw_layout, draw_mixed_pair, item_size
 from tools.random_programs.program import Step
@@ -12,9 +13,18 @@ TAGS = 4
 SMALL_OBJECT = 4096  # what mpi4py's irecv receives without being told a size
 BSENDS, BSEND_BYTES = 64, 1 << 16
 
-BLOCKING_SENDS = ["Send", "Send", "Ssend", "Bsend"]
-STARTED_SENDS = ["Isend", "Isend", "Issend", "Ibsend"]
-RECEIVES = ["Recv", "Recv", "Probe", "Iprobe", "Mprobe", "Improbe"]
+_READY = ("Rsend", "Irsend")
+
+
+def _with_buffers(*kinds: str, how: tuple[str, ...]) -> list[str]:
+    found = of_kind(*kinds, how=how).values()
+    return [one.name for one in found if not one.takes_objects and one.name not in _READY]
+
+
+BLOCKING_SENDS = ["Send", *_with_buffers("send", how=(BLOCKING,))]
+STARTED_SENDS = ["Isend", *_with_buffers("send", how=(BEGUN,))]
+RECEIVES = ["Recv", *_with_buffers("receive", "probe", how=(BLOCKING, LOOK))]
+"""What is drawn from: the usual calls come twice, those for ready receivers only where one is."""
 
 
 def draw_way(draft: Draft, *, to_itself: bool = True) -> Way | None:

@@ -9,19 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runtime.calls import COLLECTIVES
 from tools.random_programs.exchanges import View, base_name, is_root
 from tools.random_programs.payload import random_number
 from tools.random_programs.program import Step
 
 Numbers = NDArray[Any]
 
-REDUCTIONS = (
-    "Reduce",
-    "Allreduce",
-    "Reduce_scatter",
-    "Reduce_scatter_block",
-    "Scan",
-    "Exscan",
+REDUCTIONS = tuple(
+    name for name, one in COLLECTIVES.items() if one.takes("reduction") and not one.takes_objects
 )
 NUMPY_TYPES: dict[str, type[np.generic]] = {
     "INT8_T": np.int8,

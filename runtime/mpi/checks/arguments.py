@@ -68,7 +68,7 @@ def _data_of(operation: str, given: Mapping[str, Any], is_root: bool, size: int)
     if operation.startswith("Neighbor"):
         return data(mine)[0], None
     kind, nbytes = data(other if is_in_place else mine)
-    has_parts = is_in_place and operation in {"Gather", "Scatter", "Allgather"}
+    has_parts = is_in_place and COLLECTIVES[operation].has("parts")
     if has_parts and (is_root or operation == "Allgather") and nbytes is not None:
         nbytes //= size
     return kind, nbytes

@@ -59,11 +59,11 @@ def check(link: RankLink) -> None:
         put_around(COMMUNICATORS, names, make, _MARK)
     for make, names in messages.of_requests():
         put_around(REQUESTS, names, make, _MARK)
-    for one in (Win, Datatype, Op):
+    for one in _HANDLES:
         for name in filter(_makes, dir(one)):
             setattr(one, name, _made_handle(one, name))
         free: Any = _freed_handle(one)
-        one.Free = free  # type: ignore[method-assign]
+        one.Free = free
     _log.start()
 
 
@@ -177,9 +177,12 @@ _HANDLES: dict[type[Any], tuple[str, type[Any]]] = {
 }
 
 
+_MAKES_WINDOWS = calls.of_kind("window", of=("Win",))
+
+
 def _makes(name: str) -> bool:
     is_kind = name.startswith(("Create_f90", "Create_keyval", "Create_errhandler"))
-    return name.startswith(("Create", "Allocate", "Dup")) and not is_kind
+    return (name in _MAKES_WINDOWS or name.startswith(("Create", "Dup"))) and not is_kind
 
 
 def _made_handle(cls: type[Any], name: str) -> Any:
