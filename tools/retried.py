@@ -35,7 +35,7 @@ def cases(file: Path) -> dict[str, Case]:
     for case in ET.parse(file).getroot().iter("testcase") if file.exists() else ():
         name = f"{case.get('classname', '').replace('.', '/')}::{case.get('name', '')}"
         reports = [one for kind in ("failure", "error") for one in case.iter(kind)]
-        text = "\n".join(one.text or one.get("message", "") for one in reports)
+        text = "\n".join(one.text or one.get("message") or "" for one in reports)
         seconds, before = float(case.get("time", 0)), found.get(name, Case(0.0, ""))
         text = "\n".join(filter(None, (before.failure, text)))  # twice there: its end has failed
         found[name] = Case(before.seconds + seconds, text)

@@ -80,6 +80,16 @@ class Failures:
         if code:
             (self.survived if goes_on else self._known).setdefault(who, PartFailure(who, code, why))
 
+    def place_lost(self, cluster: str, code: int, why: str) -> None:
+        """Take note that a front-end is lost, which explains how its job ended just before.
+
+        That was told by the front-end in its last moment, and is the code of what went with it.
+        """
+        known = self._known.get(cluster)
+        if isinstance(known, PartFailure) and not known.why:
+            del self._known[cluster]
+        self.other(cluster, code, why)
+
     def common_cause(self, who: str, code: int, why: str, *, goes_on: bool = False) -> None:
         """Take note of what has ended all that did not fail by itself: ranks by signals, jobs."""
         self.other(who, code, why, goes_on=goes_on)

@@ -402,7 +402,7 @@ class RunState:
     def _lost(self, what: str, why: str) -> Iterator[Effect]:
         """End the run, since a part of the machine has gone without being asked."""
         if self.run.life.phase is RunPhase.RUNNING:
-            self.run.failures.other(what, LOST, why)
+            self.run.failures.place_lost(what, LOST, why)
             yield from self.ending.stop(f"{what} is lost")
         elif what in self.run.clusters:
             yield from self._cannot_start(what, why)
