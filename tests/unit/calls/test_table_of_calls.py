@@ -11,6 +11,7 @@ from mpi4py import MPI
 
 from runtime import calls
 from runtime.calls import MpiCall, every_call
+from runtime.calls.page import render_page
 from runtime.mpi.communicators.groups import Group
 from runtime.mpi.point_to_point.messages import Message
 from runtime.mpi.requests.requests import Prequest, Request
@@ -113,3 +114,8 @@ def test_a_collective_names_the_blocking_call_that_does_the_same() -> None:
     assert rows["Ibcast"].operation == rows["Bcast_init"].operation == "Bcast"
     assert rows["barrier"].operation == "Barrier"
     assert {one.operation for one in rows.values()} <= set(rows)
+
+
+def test_the_page_of_calls_is_current() -> None:
+    page = Path(__file__).parents[3] / "docs" / "calls.md"
+    assert page.read_text() == render_page(), "run: python -m runtime.calls.page > docs/calls.md"
