@@ -6,6 +6,7 @@
 from runtime.allocations.contract import BatchSystem
 from runtime.allocations.known import SYSTEMS, batch_system, can_reserve, present_job
 from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
+from runtime.allocations.written import places_of, written_places
 
 __all__ = [
     "SYSTEMS",
@@ -16,5 +17,7 @@ __all__ = [
     "JobRequest",
     "batch_system",
     "can_reserve",
+    "places_of",
     "present_job",
+    "written_places",
 ]

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
 from gcm.records import dataclass
-from runtime.allocations import JobRequest
-from runtime.allocations.written import written_places
+from runtime.allocations import JobRequest, written_places
 from runtime.deployment.elements import Element, comment
 from runtime.deployment.language.kinds import NAME_PATTERN
 from runtime.deployment.machine_argument import Emulation, HostArgument, Machine, PeersArgument

@@ -7,9 +7,9 @@ missed another one that failed.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from dataclasses import field, replace
+from signal import Signals
 
 from gcm.records import dataclass
 from runtime.exit_codes import OUTPUT_FAILED
@@ -206,7 +206,7 @@ class Failures:
         if isinstance(one, PartFailure):
             return True
         # An mpiexec gives a code of its own to ranks that it takes down when it is ended itself.
-        signals = (signal.SIGTERM, signal.SIGKILL)
+        signals = (Signals.SIGTERM, Signals.SIGKILL)
         return one.observed.by == Witness.MPIEXEC or one.observed.signal in signals
 
     def _is_same_fault(self, one: Failure, first: Failure | None) -> bool:

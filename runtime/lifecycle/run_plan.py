@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from gcm.records import dataclass
-from runtime.deployment.planning.assembly import Level
-from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.deployment.planning.steps import Step, StepKind
+from runtime.deployment import DeploymentPlan, Level, Step, StepKind
 from runtime.topology import RankNames
 
 

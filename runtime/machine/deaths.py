@@ -9,9 +9,9 @@ Which death came first is decided at the end of the run, by `runtime.lifecycle.f
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping
 from enum import StrEnum
+from signal import Signals
 from typing import TYPE_CHECKING, Any, Self
 
 from gcm.records import dataclass
@@ -268,6 +268,6 @@ def in_words(code: int, number: int = 0) -> str:
     if not number:
         return f"exit code {code}"
     try:
-        return signal.Signals(number).name
+        return Signals(number).name
     except ValueError:
         return f"signal {number}"

@@ -34,8 +34,16 @@ from runtime.wire.lanes.stream_count import StreamCount
 from runtime.wire.leave_taking import LeaveTaking, LinkUse, PeerView
 from runtime.wire.peer_life import GONE, PeerLife, PeerStage
 from runtime.wire.stream.duplex import DuplexStream
-from runtime.wire.stream.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
-from runtime.wire.stream.pending import ResumePoint
+from runtime.wire.stream.frames import (
+    BYE,
+    BYE_TOO,
+    REST,
+    REST_TOO,
+    RESUMES,
+    STAY,
+    ResumePoint,
+    pack,
+)
 from runtime.wire.stream.receiver import MessageReceiver
 from runtime.wire.stream.sender import MessageSender
 

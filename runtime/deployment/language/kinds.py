@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gcm.documents import TEXT, Attribute, ElementType, ValueFault, ValueKind, did_you_mean
-from runtime.allocations.written import places_of
+from runtime.allocations import places_of
 from runtime.collectives import fault_of_rules
 from runtime.deployment.hosts import (
     HostListError,

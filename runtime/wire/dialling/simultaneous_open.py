@@ -19,8 +19,8 @@ from runtime.transport.transports import stays_on_host
 from runtime.wire.dialling.connecting import Attempt
 from runtime.wire.dialling.line import READ
 from runtime.wire.errors import PeerLost, PeerSilent
-from runtime.wire.stream.frames import AGAIN
-from runtime.wire.stream.pending import PendingConnection, ResumePoint
+from runtime.wire.pending_connection import PendingConnection
+from runtime.wire.stream.frames import AGAIN, ResumePoint
 
 if TYPE_CHECKING:
     from runtime.wire.dialling.connecting import PeerContext

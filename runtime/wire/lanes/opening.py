@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from runtime.wire.dialling.connecting import Attempt
 from runtime.wire.dialling.line import READ
 from runtime.wire.errors import PeerLost
+from runtime.wire.pending_connection import read_head
 from runtime.wire.stream.frames import HEAD_SIZE, LANE, pack, unpack_from
-from runtime.wire.stream.pending import read_head
 
 if TYPE_CHECKING:
     from runtime.wire.dialling.connecting import PeerContext

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from runtime.wire.errors import BadFrame
-from runtime.wire.stream.frames import AGAIN, GO, RESUMES, pack
-from runtime.wire.stream.pending import ResumePoint
+from runtime.wire.stream.frames import AGAIN, GO, RESUMES, ResumePoint, pack
 from runtime.wire.stream.receiver import MessageReceiver
 from runtime.wire.stream.sender import MessageSender
 

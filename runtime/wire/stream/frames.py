@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from struct import Struct
 
+from gcm.records import dataclass
 from runtime.wire.errors import BadFrame
 
 HEAD = Struct("<BBHQQ")  # kind, flags, length of the message's head, number, size
@@ -65,6 +66,19 @@ pack = HEAD.pack
 unpack_from = HEAD.unpack_from
 pack_segment = SEGMENT_HEAD.pack
 unpack_segment = SEGMENT_HEAD.unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePoint:
+    """What the other end says: its flags, how much has come to it, and how much it has written.
+
+    `rest` is what came behind.
+    """
+
+    flags: int
+    position: int
+    written: int
+    rest: bytes
 
 
 def check(kind: int, flags: int, head: int, size: int) -> None:

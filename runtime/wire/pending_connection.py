@@ -4,21 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from gcm.records import dataclass
-from runtime.wire.stream.frames import BYE, GO, HEAD_SIZE, unpack_from
-
-
-@dataclass(frozen=True, slots=True)
-class ResumePoint:
-    """What the other end says: its flags, how much has come to it, and how much it has written.
-
-    `rest` is what came behind.
-    """
-
-    flags: int
-    position: int
-    written: int
-    rest: bytes
+from runtime.wire.stream.frames import BYE, GO, HEAD_SIZE, ResumePoint, unpack_from
 
 
 def read_head(connected: socket.socket, received: bytes) -> bytes:
