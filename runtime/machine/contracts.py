@@ -130,6 +130,9 @@ class Appeals(Protocol):
     def checked(self, member: str, report: Facts) -> None:
         """Report calls that have to fit those of other ranks; see `runtime.checks.report_from`."""
 
+    def uses_native_mpi(self, member: str, files: list[str]) -> None:
+        """Report libraries of the program, new ones, that call an MPI beside mpi4py."""
+
 
 class References(Protocol):
     """Upwards: what a member has learned of the ways to others, and how it used them."""

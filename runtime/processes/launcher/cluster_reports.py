@@ -28,6 +28,7 @@ from runtime.machine.deaths import RankDeath, UnreadableReport
 from runtime.membership.whereabouts import RankArrival
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.handshakes import Handshakes
+from runtime.processes.launcher.native_users import NativeUsers
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.output import CreditGrants, OutputSpreader
 from runtime.processes.launcher.place import ClusterPlace
@@ -78,6 +79,7 @@ class ClusterReports:
     ranks: RankProcesses
     waits: WaitReports
     router: CallRouter
+    natives: NativeUsers
 
     def dispatch_table(self) -> DispatchTable:
         """Return the table by which what comes in finds its method."""
@@ -258,6 +260,12 @@ class ClusterReports:
     def checked(self, member: str, report: Facts) -> None:
         """Compare the calls of a rank with those of others."""
         self.waits.checks.take(parsed(member)[0], report)
+
+    def uses_native_mpi(self, member: str, files: list[str]) -> None:
+        """Warn of native code that computes on one cluster."""
+        if any(type(one) is not str for one in files):
+            raise UnreadableReport("these are no files")
+        self.natives.found(self.ranks.names.name(parsed(member)[0]), files)
 
     # --- references -----------------------------------------------------------------------------
 

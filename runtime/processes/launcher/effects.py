@@ -61,6 +61,7 @@ from runtime.processes.launcher.co_allocator import CoAllocator
 from runtime.processes.launcher.handshakes import Handshakes
 from runtime.processes.launcher.helpers import Helper, kill_all
 from runtime.processes.launcher.incoming_calls import IncomingCalls
+from runtime.processes.launcher.native_users import NativeUsers
 from runtime.processes.launcher.openings import Openings, Post
 from runtime.processes.launcher.output import (
     MOST_CREDIT,
@@ -144,6 +145,7 @@ class Executor:
         if assembly is not None:
             assembly.connect(self._host, self._places, post)
         self._codes = codes
+        self._natives = NativeUsers()
         self.waits = self._new_waits()
         self.samples = Samples(
             self._places.values(), self.waits, facts, self._later, sampling=samples
@@ -207,6 +209,7 @@ class Executor:
             ranks=self._ranks,
             waits=self.waits,
             router=self.router,
+            natives=self._natives,
         ).dispatch_table()
 
     def __enter__(self) -> Self:

@@ -27,6 +27,7 @@ from runtime.lifecycle.run_plan import run_plan_of
 from runtime.lifecycle.state import IllegalEvent, RunState
 from runtime.lifecycle.walltimes import RunTimeouts
 from runtime.processes.launcher.effects import Executor
+from runtime.processes.launcher.native_users import warn_of_programs
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.samples import UNSAMPLED, Sampling
 from runtime.processes.launcher.warm_start import WarmStart
@@ -324,6 +325,7 @@ class Machine:
 
     def _execute(self, facts: FactStream) -> None:
         facts.tell(MACHINE, RunPlanned.of(self.plan))
+        warn_of_programs(self.plan)
         launcher = LocalLauncher() if self._warm is None else self._warm.launcher
         with launcher as local, Reactor("engine") as reactor:
             post = self._queue.put

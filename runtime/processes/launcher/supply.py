@@ -268,7 +268,7 @@ def _settings(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str, Any]:
 
     It tells of waits that take `explain-waits` seconds, 0 for none, counts its calls if these are
     to be `observed`, keeps the latest where they are `traced`, and tells of all where they are
-    `checked`.
+    `checked`. It looks at native code where the cluster `is-joined` to others.
     """
     deployment = plan.deployment
     return {
@@ -282,6 +282,7 @@ def _settings(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str, Any]:
         "observed": deployment.observed,
         "traced": deployment.traced,
         "checked": deployment.checked,
+        "is-joined": _has_others(plan, cluster),
     }
 
 

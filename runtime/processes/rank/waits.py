@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from runtime.machine.wrapper import RankWrapper
     from runtime.mpi.surface.waiting_calls import CallWatch
+    from runtime.processes.rank.native_objects import NativeObjects
 
 LOOKS = 4
 """How often to look during the time after which a wait is told of."""
@@ -44,9 +45,15 @@ class RankWaits:
         self.end_now: Callable[[], None] = lambda: None
         """Does what is done before MPI is finalised, now."""
         wrapper.state_of_program = self.state
+        self._objects: NativeObjects | None = None
 
     def start(self) -> None:
         """Look from now on, unless nobody wants to know."""
+        settings = self._wrapper.settings
+        if settings.get("is-joined") and settings.get("comm-world") == "grid":
+            from runtime.processes.rank.native_objects import NativeObjects
+
+            self._objects = NativeObjects()
         if self._limit > 0:
             _thread.start_new_thread(self._run, ())
 
@@ -64,6 +71,7 @@ class RankWaits:
     def ended(self, code: int) -> None:
         """Tell which messages are left that nobody has received; no more is told afterwards."""
         self._has_ended = True
+        self._look_at_native_code()
         observed = sys.modules.get("runtime.mpi.surface.observed_calls")
         if observed is not None and (counted := observed.counted()) is not None:
             self._wrapper.appeals.called(self._wrapper.member, counted)
@@ -116,6 +124,7 @@ class RankWaits:
         reported: set[object] = set()
         while not self._has_ended:
             time.sleep(min(max(self._limit / LOOKS, LEAST), MOST))
+            self._look_at_native_code()
             state = self.state(False)
             calls = state["waits"]
             assert isinstance(calls, list)
@@ -123,6 +132,11 @@ class RankWaits:
             if late - reported and not self._has_ended:
                 reported = late
                 self._wrapper.appeals.waiting(self._wrapper.member, UNASKED, state)
+
+    def _look_at_native_code(self) -> None:
+        """Tell of libraries that the program has loaded and that compute on this cluster alone."""
+        if self._objects is not None and (files := self._objects.found()):
+            self._wrapper.appeals.uses_native_mpi(self._wrapper.member, files)
 
 
 def _add_messages_of_codes(state: dict[str, object]) -> None:

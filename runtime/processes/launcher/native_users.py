@@ -1,0 +1,76 @@
+"""Warns of native code that computes on one cluster, where the program has several."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Sequence
+
+from runtime.deployment.model import Application, ProgramKind
+from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.linked_mpi import needs_mpi
+from runtime.shown_text import listed, shown
+
+_MOST_TOLD = 20
+
+_log = logging.getLogger(__name__)
+
+
+class NativeUsers:
+    """Names native code with an MPI of its own, each file once in a run."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def found(self, rank: str, files: Sequence[str]) -> None:
+        """Take in what a rank has loaded."""
+        names = list(dict.fromkeys(map(called, files)))
+        new = [name for name in names if name not in self._told]
+        if not new or len(self._told) > _MOST_TOLD:
+            return
+        self._told.update(new)
+        _log.warning(
+            "%s in %s: native code with an MPI_COMM_WORLD of its own, which is the processes of one"
+            " cluster, so that each cluster computes a result of its own. Give it MPI.COMM_CLUSTER"
+            " and combine the results over COMM_WORLD, or run the program on one cluster"
+            " (docs/mpi.md)",
+            listed(new), rank,
+        )  # fmt: skip
+
+
+def called(path: str) -> str:
+    """Return what users call a library: from the folder of its package on.
+
+    >>> called("/opt/lib/python3.11/site-packages/lammps/liblammps.so.0"), called("/opt/libx.so.1")
+    ('lammps/liblammps.so.0', 'libx.so.1')
+    """
+    _, found, below = path.rpartition("-packages/")
+    return shown(below if found else os.path.basename(path))
+
+
+def warn_of_programs(plan: DeploymentPlan) -> None:
+    """Name programs that are executables and run on several clusters, before they do."""
+    for application in plan.deployment.applications:
+        if application.kind is not ProgramKind.EXECUTABLE:
+            continue
+        ranks = [
+            one.ranks
+            for one in plan.deployment.clusters()
+            if one.ranks and plan.deployment.application_of(one) is application
+        ]
+        if len(ranks) > 1 and _may_call_mpi(application):
+            _log.warning(
+                "%s is a native program: each of its %d clusters has an MPI_COMM_WORLD of its own,"
+                " of %s ranks. Only Python programs have one over all clusters (docs/mpi.md). Where"
+                " that is meant, an <application> for each cluster says so",
+                shown(application.path), len(ranks), listed([str(one) for one in ranks]),
+            )  # fmt: skip
+
+
+def _may_call_mpi(application: Application) -> bool:
+    """Tell whether a program is linked with an MPI, or is not here, so that nobody knows."""
+    try:
+        return needs_mpi(shutil.which(application.path) or application.path)
+    except OSError:
+        return True

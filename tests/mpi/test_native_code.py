@@ -1,0 +1,106 @@
+"""Native code that computes on the MPI of one cluster: named once, or given what it can take."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import mpi4py
+import pytest
+
+from tests.commands import gcm_deploy
+
+pytestmark = pytest.mark.mpi
+
+LIBRARY = """
+#include <mpi.h>
+int world(void) { int size = -1; MPI_Comm_size(MPI_COMM_WORLD, &size); return size; }
+"""
+EXECUTABLE = """
+#include <mpi.h>
+#include <stdio.h>
+int main(int count, char **words) {
+    int rank, size;
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    printf("%d of %d\\n", rank, size);
+    return MPI_Finalize();
+}
+"""
+LIKE_PETSC4PY = """
+#include <Python.h>
+#include <mpi4py/mpi4py.h>
+static PyObject *place(PyObject *self, PyObject *arg) {
+    int size = -1;
+    PyObject *module = PyObject_GetAttrString((PyObject *)Py_TYPE(arg), "__module__");
+    if (module == NULL || PyUnicode_CompareWithASCIIString(module, "mpi4py.MPI") != 0)
+        return PyErr_Format(PyExc_TypeError, "Cannot convert %s", Py_TYPE(arg)->tp_name);
+    MPI_Comm *comm = PyMPIComm_Get(arg);
+    if (comm == NULL)
+        return NULL;
+    MPI_Comm_size(*comm, &size);
+    return PyLong_FromLong(size);
+}
+static PyMethodDef methods[] = {{"place", place, METH_O, ""}, {0}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "like", "", -1, methods};
+PyMODINIT_FUNC PyInit_like(void) { return import_mpi4py() < 0 ? NULL : PyModule_Create(&module); }
+"""
+OWN_WORLD = """
+import ctypes
+from mpi4py import MPI
+print(ctypes.CDLL("./libown.so").world(), "of", MPI.COMM_WORLD.size)
+"""
+HANDED = """
+from mpi4py import MPI
+import like
+print(like.place(MPI.COMM_CLUSTER), flush=True)
+MPI.COMM_WORLD.Barrier()
+like.place(MPI.COMM_WORLD)
+"""
+
+
+def build(folder: Path, text: str, target: str, *options: str) -> None:
+    home = Path(sys.prefix)
+    if shutil.which("gcc") is None or not (home / "include" / "mpi.h").exists():
+        pytest.skip("gcc and the wheel of MPICH, which has headers, are needed")
+    (folder / "source.c").write_text(text)
+    folders = (sysconfig.get_path("include"), home / "include", mpi4py.get_include())
+    library = ("-L", str(home / "lib"), "-lmpi", f"-Wl,-rpath,{home / 'lib'}")
+    command = ["gcc", *options, *(f"-I{one}" for one in folders), "source.c", "-o", target]
+    subprocess.run([*command, *library], check=True, timeout=60, cwd=folder)
+
+
+def test_a_library_with_a_world_of_its_own_is_named_once_for_the_run(tmp_path: Path) -> None:
+    build(tmp_path, LIBRARY, "libown.so", "-shared", "-fPIC")
+    (tmp_path / "program.py").write_text(OWN_WORLD)
+    done = gcm_deploy("--emulate", "1x2x2", "program.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "2 of 4\n" * 4)
+    (warning,) = done.stderr.splitlines()
+    assert warning.startswith("gcm-deploy: libown.so in rank ")
+    assert "Give it MPI.COMM_CLUSTER" in warning
+    alone = gcm_deploy("-n", "2", "program.py", cwd=tmp_path)
+    assert (alone.returncode, alone.stdout, alone.stderr) == (0, "2 of 2\n" * 2, "")
+
+
+def test_an_executable_on_several_clusters_is_said_to_have_several_worlds(tmp_path: Path) -> None:
+    build(tmp_path, EXECUTABLE, "hello_c")
+    done = gcm_deploy("--emulate", "1x2x1", "./hello_c", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "0 of 1\n" * 2)
+    assert "hello_c is a native program: each of its 2 clusters has an MPI_COMM" in done.stderr
+    assert gcm_deploy("-n", "2", "./hello_c", cwd=tmp_path).stderr == ""
+    assert gcm_deploy("--emulate", "1x2x1", shutil.which("true") or "true").stderr == ""
+
+
+def test_what_asks_for_mpi4py_by_name_gets_the_cluster_and_a_reason_for_no_more(
+    tmp_path: Path,
+) -> None:
+    build(tmp_path, LIKE_PETSC4PY, "like.so", "-shared", "-fPIC")
+    (tmp_path / "program.py").write_text(HANDED)
+    done = gcm_deploy("--emulate", "1x2x2", "program.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "2\n" * 4)
+    assert "Native code was refused a handle" in done.stderr
+    assert "The Intracomm has members in several clusters" in done.stderr
