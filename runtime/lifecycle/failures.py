@@ -86,9 +86,8 @@ class Failures:
         That was told by the front-end in its last moment, and is the code of what went with it.
         """
         known = self._known.get(cluster)
-        if isinstance(known, PartFailure) and not known.why:
-            del self._known[cluster]
-        self.other(cluster, code, why)
+        if known is None or (isinstance(known, PartFailure) and not known.why):
+            self._known[cluster] = PartFailure(cluster, code, why)
 
     def common_cause(self, who: str, code: int, why: str, *, goes_on: bool = False) -> None:
         """Take note of what has ended all that did not fail by itself: ranks by signals, jobs."""
