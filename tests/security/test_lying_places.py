@@ -46,6 +46,13 @@ def listing(size):
 if action == "list" and lie == "bomb":
     squeeze = zlib.compressobj(1)
     out.write(squeeze.compress(b'["' + bytes(FLOOD).replace(bytes(1), b" ")) + squeeze.flush())
+elif action == "list" and lie == "deep":
+    squeeze = zlib.compressobj(1)
+    out.write(squeeze.compress(b'["host", true]\\n'))
+    for number in range(1000):
+        path = b"a/" * 30000 + b"%d" % number
+        out.write(squeeze.compress(b'["' + path + b'", "file", 1, 1, 420, ""]\\n'))
+    out.write(squeeze.flush())
 elif action == "list" and lie == "long":
     for _ in range(FLOOD // len(zeros)):
         out.write(os.urandom(1 << 16))
@@ -70,6 +77,7 @@ out.flush()
 LIES = {
     "nan": "nan is no size, time or mode",
     "bomb": "it is no list of files",
+    "deep": "has more than 4,096 bytes",
     "long": "what it holds has more than 33,554,432 bytes",
     "frame": "a message of 167,772,160 bytes was announced, of at most 65,536",
     "again": "big: it has changed meanwhile",
@@ -135,4 +143,4 @@ def test_clusters_that_lie_about_results_fill_nothing(
     assert not {"b", "big"} & set(os.listdir(home))
     told = " ".join(ended.stderr.split())
     assert sum(why in told for why in LIES.values()) == 4, ended.stderr
-    assert "1 more failed" in told
+    assert "2 more failed" in told

@@ -263,6 +263,30 @@ def test_one_bad_entry_is_a_warning_and_the_rest_comes(bench: Any) -> None:
 
 
 @OVER_SSH
+def test_holes_stay_holes_and_hinder_nothing_however_large_they_are(bench: Any) -> None:
+    sizes = {"sparse": 3 << 30, "huge": 10 << 40}
+    bench.write(
+        "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 0:\n"
+        f"    for name, size in {sizes}.items():\n"
+        "        with open(name, 'wb') as file:\n"
+        "            file.truncate(size)\n"
+        "            file.seek(size // 2)\n"
+        "            file.write(b'data')\n"
+        "    with open('small', 'w') as file:\n"
+        "        file.write('1')\n",
+        clusters="a",
+    )
+    ended = bench.run()
+    assert bench.read("small") == "1", ended.errors
+    for name, size in sizes.items():
+        known = (bench.home / name).stat()
+        assert (known.st_size, known.st_blocks < 1000) == (size, True)
+        with (bench.home / name).open("rb") as file:
+            file.seek(size // 2 - 1)
+            assert file.read(6) == b"\0data\0"
+
+
+@OVER_SSH
 def test_results_that_cannot_be_written_here_spoil_a_good_run_and_stay(bench: Any) -> None:
     bench.write(
         "import mpi4py.MPI\nopen('big', 'wb').write(bytes(3_000_000))\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +153,19 @@ def test_what_is_written_here_before_a_late_cluster_comes_stays(home: Path, tmp_
         tasks.join()
     assert (home / "x.txt").read_text() == "mine"
     assert (home / "x.txt.s.a").read_text() == "theirs"
+
+
+def test_of_files_without_room_the_others_come(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    folder = OfSomeoneElse(CLUSTER, CLUSTER, str(work), [])
+    for name, size in (("large.txt", 2000), ("small.txt", 10), ("other.txt", 900)):
+        (work / name).write_bytes(b"x" * size)
+    usage = shutil._ntuple_diskusage(1 << 20, 0, 1000)  # type: ignore[attr-defined]
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(FetchFailed) as told:
+        fetcher(folder, home, "").finish()
+    assert "large.txt: it takes 2,000 bytes, and there is room for" in told.value.cause
+    assert {one.name for one in home.glob("*.txt")} == {"small.txt", "other.txt"}

@@ -100,3 +100,27 @@ def test_what_has_become_a_fifo_is_refused_and_never_waited_for(folder: Path) ->
     sent = list(wire.frames(bytearray(b"".join(contents.messages(str(folder), wanted)))))
     assert [kind for kind, *_ in sent] == [FAILED, FAILED, HEAD, DATA, DONE]
     assert sent[0][2] == b"it is not a file"
+
+
+def listing(*paths: str) -> bytes:
+    return contents.packed(dict.fromkeys(paths, (contents.FOLDER, 0, 0, 0o755, "")))
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (listing("a" * 4097), "has more than 4,096 bytes"),
+        (listing("a/b"), "is in no folder of it"),
+        (listing(*(f"{number:04000}" for number in range(40_000))), "has more than 134,217,728"),
+    ],
+    ids=["long", "without its folder", "many"],
+)
+def test_a_list_of_files_that_nobody_can_have_is_refused(data: bytes, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        contents.unpacked(data)
+
+
+def test_a_list_of_files_is_read_no_further_once_nobody_wants_it() -> None:
+    asked = iter([False, True])
+    with pytest.raises(ValueError, match="it was given up"):
+        contents.unpacked(listing(*map(str, range(5000))), lambda: next(asked))
