@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import resource
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -31,6 +32,10 @@ DETACHED = ("list", "attach", "logs", "stop")
 
 _OF_A_RANK = 15_000_000
 """The bytes of memory that a rank has for itself before its program has any data."""
+
+
+LEAST_FILES = 64
+"""How many files a launcher and its front-ends have open before ranks have connections."""
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:
@@ -173,11 +178,22 @@ def _dispatch(options: Options) -> int:
 
         return export_machine(plan, options.export_adl)
     _check_memory(deployment)
+    _check_files()
     if options.detach:
         from runtime.cli.detached import detach
 
         return detach(plan, options, run_here)
     return run_here(plan, options)
+
+
+def _check_files() -> None:
+    """Raise `UsageError` if this process may open too few files to start anything."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= most < LEAST_FILES:
+        raise UsageError(
+            f"a process may have {most} open files here, and a run needs {LEAST_FILES} at least",
+            cure="Allow more: ulimit -n 1024",
+        )
 
 
 def _check_memory(deployment: Deployment) -> None:

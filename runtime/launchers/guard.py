@@ -45,6 +45,7 @@ class Guard:
         self.rooms: list[str] = []
         self.sealed: dict[str, contents.Sealed] = {}
         self.secret = os.urandom(8).hex()
+        self.began = time.time()
         self.home = os.open(".", os.O_RDONLY)
         self.open = True
         self.lease = 0.0  # seconds of silence after which the launcher counts as gone; 0: never
@@ -376,7 +377,8 @@ class Guard:
             return
         if child.stdin is not None:
             self.drop(child.stdin)
-        segments.remove_segments(child.shared)
+        orphaned = segments.orphaned_segments(self.began) if child.status else []
+        segments.remove_segments((*child.shared, *orphaned))
         del self.children[child.number]
         self.send(wire.EXITED, child.number, f"{child.status} {child.ended_at!r}".encode())
 
@@ -407,7 +409,7 @@ class Guard:
             asked |= left
             time.sleep(pause)  # the ends of what others have started cannot be waited for
             pause = min(2 * pause, 0.01)
-        segments.remove_segments(shared)
+        segments.remove_segments((*shared, *segments.orphaned_segments(self.began)))
         for room in self.rooms:
             if room not in self.sealed or not contents.keeps_results(room, *self.sealed[room]):
                 family.remove_tree(room)

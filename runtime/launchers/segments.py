@@ -40,6 +40,30 @@ def mapped_segments(process: int | str = "self") -> list[str]:
     return sorted(path for path in found if path.startswith(_OF_MPI) and not path.endswith(_GONE))
 
 
+def orphaned_segments(since: float) -> list[str]:
+    """Return what was made of MPI's shared memory since a time, here, and nobody has any more.
+
+    A rank that dies while its MPI starts leaves it before anybody could look what it has.
+    """
+    try:
+        found = [FOLDER + name for name in os.listdir(FOLDER)]
+    except OSError:
+        return []
+    left = {path for path in found if path.startswith(_OF_MPI) and _is_own(path, since)}
+    if left:  # processes of others cannot be looked into, and have no access to it either
+        for process in filter(str.isdigit, os.listdir("/proc")):
+            left -= {*_mapped(process), *_opened(process)}
+    return sorted(left)
+
+
+def _is_own(path: str, since: float) -> bool:
+    try:
+        known = os.lstat(path)
+    except OSError:
+        return False
+    return known.st_uid == os.geteuid() and known.st_ctime >= since
+
+
 def remove_segments(paths: Iterable[str]) -> None:
     """Remove what MPI left of them."""
     for path in paths:

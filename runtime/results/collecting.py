@@ -77,6 +77,7 @@ class Fetcher:
     _home: dict[tuple[str, str], Entry] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _ended: threading.Event = field(default_factory=threading.Event)
+    _settled: threading.Event = field(default_factory=threading.Event)
     _warnings: dict[str, None] = field(default_factory=dict)
     _room: str = ""
     _aside: dict[str, KeptAside] = field(default_factory=dict)
@@ -109,6 +110,10 @@ class Fetcher:
         """Stop fetching during the run."""
         self._ended.set()
 
+    def await_settled(self) -> None:
+        """Wait until all is home, or has failed to come."""
+        self._settled.wait()
+
     def discard(self) -> None:
         """Fetch nothing and remove the folder; warn about what cannot be removed."""
         self.end()
@@ -127,16 +132,19 @@ class Fetcher:
 
         It fails also when a single file could not be fetched.
         """
-        self.end()
-        self.folder.await_end(self.given_up)
-        slow = threading.Timer(SLOW_SECONDS, self._report_slow)
-        slow.daemon = True
-        slow.start()
         try:
-            self._finish()
+            self.end()
+            self.folder.await_end(self.given_up)
+            slow = threading.Timer(SLOW_SECONDS, self._report_slow)
+            slow.daemon = True
+            slow.start()
+            try:
+                self._finish()
+            finally:
+                slow.cancel()
+                slow.join()
         finally:
-            slow.cancel()
-            slow.join()
+            self._settled.set()
 
     def _finish(self) -> None:
         with self._lock:

@@ -14,12 +14,30 @@ from runtime.machine.deaths import SIGNALLED, RankDeath, in_words
 from runtime.membership.whereabouts import RankArrival
 from runtime.topology import RankNames
 
+SHARED_MEMORY = 64 << 20
+"""Bytes of shared memory with which a few ranks can start, and that containers have by default."""
+
 
 def _cure(lines: str) -> str:
     if lines:
         return "The last lines of the ranks' stderr are below"
+    return "The ranks wrote nothing to stderr; " + (
+        scarce_memory() or "see whether their host has memory and processors left"
+    )
+
+
+def scarce_memory(folder: str = "/dev/shm") -> str:
+    """Return what to do about the memory that ranks share here, nothing if there is enough."""
+    try:
+        known = os.statvfs(folder)
+    except OSError:
+        return ""
+    size, free = known.f_blocks * known.f_frsize, known.f_bavail * known.f_frsize
+    if min(size, free) > SHARED_MEMORY:
+        return ""
     return (
-        "The ranks wrote nothing to stderr; see whether their host has memory and processors left"
+        f"{folder}, in which they share memory, has {size >> 20:,} MiB, of which {free >> 20:,} are"
+        f" free: make it larger (mount -o remount,size=1g {folder}; docker run --shm-size=1g)"
     )
 
 

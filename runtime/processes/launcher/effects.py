@@ -443,13 +443,17 @@ class Executor:
             finally:  # the ranks that wait for the next job wait for ever without it
                 self._allocator.renew(name)
                 self._post(lambda: self._openings.open(new, (), self._handler))
-            for fetcher in former:
-                fetcher.finish()
+
+        def finish() -> None:
+            try:
+                give_back()
+            finally:  # the end of the run waits for these
+                self._stage_out.finish_former(former)
 
         def warn(fault: GridError) -> None:
             _log.warning("%s", fault)
 
-        self._tasks.do(f"giving up a job of {lost.cluster.path}", give_back, warn)
+        self._tasks.do(f"giving up a job of {lost.cluster.path}", finish, warn)
         self._handshakes.join_arrived()  # without those that it would have led
 
     def _help(self, step: Step) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Collection, Mapping, Sequence
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from runtime.results.kept_note import KeptNote
     from runtime.results.result_folders import ResultFolder
     from runtime.results.result_placement import ResultPlacement
+
+
+_log = logging.getLogger(__name__)
 
 
 class StageOut:
@@ -64,10 +68,21 @@ class StageOut:
             fetcher.end()
 
     def take_former(self, cluster: str) -> list[Fetcher]:
-        """Return what brings home the results of a cluster whose next job makes others."""
+        """Return what brings home the results of a cluster whose next job makes others.
+
+        Whoever takes them has `finish_former` called.
+        """
         found = self._pop(cluster)
         self._former += found
         return found
+
+    def finish_former(self, fetchers: Sequence[Fetcher]) -> None:
+        """Bring home what a former job of a cluster has made; what does not come is a warning."""
+        for fetcher in fetchers:
+            try:
+                fetcher.finish()
+            except LaunchError as fault:
+                _log.warning("%s", fault)
 
     def _pop(self, cluster: str) -> list[Fetcher]:
         names = [one.name for one in self._steps if one.about == cluster]
@@ -154,14 +169,20 @@ class StageOut:
 
     def _settle(self, step: Step, *, is_wanted: bool) -> None:
         fetcher = self._fetchers.get(step.name)
+        former = [one for one in self._former if one.folder.cluster.identifier == step.about]
         if fetcher is None:
             self.remove_work(self._places[step.about])
-            self._post(StepUp(step.name))
-            return
-        settle = fetcher.finish if is_wanted else fetcher.discard
+            if not former:
+                self._post(StepUp(step.name))
+                return
 
         def finish() -> None:
-            settle()
+            try:
+                if fetcher is not None:
+                    (fetcher.finish if is_wanted else fetcher.discard)()
+            finally:
+                for one in former:  # the run does not end before them
+                    one.await_settled()
             self._post(StepUp(step.name))
 
         def failed(fault: GridError) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import threading
 from collections.abc import Callable
 
@@ -43,8 +45,22 @@ class TaskGroup:
             worker.join()
 
 
+_CURES = {
+    errno.ENOSPC: "Make room there, or name another folder for temporary files in TMPDIR",
+    errno.EDQUOT: "Make room there, or name another folder for temporary files in TMPDIR",
+    errno.EROFS: "Name another folder for temporary files in TMPDIR",
+    errno.EMFILE: "Allow more open files: ulimit -n 1024",
+    errno.ENFILE: "This machine has too many open files: end something else",
+    errno.ENOMEM: "This machine has no memory left: end something else",
+    errno.EAGAIN: "This machine lets you have no more processes (ulimit -u): end something else",
+}
+"""What to do about a machine that has run out of something."""
+
+
 def _unforeseen(name: str, error: Exception) -> GridError:
     _log.error("%s failed unexpectedly", name, exc_info=error)
+    if isinstance(error, OSError) and (cure := _CURES.get(error.errno or 0)):
+        return GridError(f"{name} failed on {os.uname().nodename}: {error}", cure=cure)
     return GridError(
         f"{name} failed: {type(error).__name__}: {error}",
         cure="This is a fault of the package itself: report it with the traceback in the log",

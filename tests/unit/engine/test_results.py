@@ -163,9 +163,32 @@ def test_of_files_without_room_the_others_come(
     folder = OfSomeoneElse(CLUSTER, CLUSTER, str(work), [])
     for name, size in (("large.txt", 2000), ("small.txt", 10), ("other.txt", 900)):
         (work / name).write_bytes(b"x" * size)
-    usage = shutil._ntuple_diskusage(1 << 20, 0, 1000)  # type: ignore[attr-defined]
+    usage = shutil._ntuple_diskusage(1 << 20, 0, 1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     with pytest.raises(FetchFailed) as told:
         fetcher(folder, home, "").finish()
     assert "large.txt: it takes 2,000 bytes, and there is room for" in told.value.cause
     assert {one.name for one in home.glob("*.txt")} == {"small.txt", "other.txt"}
+
+
+def test_the_results_of_a_former_job_are_waited_for(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    nowhere: Any = None
+    moves = (FileMove("*.txt", str(home)),)
+    step = Step("fetch:0:0", StepKind.FETCH, "s/a", files=moves, folder=str(home))
+    place = ClusterPlace(CLUSTER, nowhere)
+    place.folder = str(tmp_path / "work")
+    deployment = Deployment("x", str(home), (), 0, (), (), {}, None, (), (), ())
+    plan = DeploymentPlan(deployment, nowhere, (), (step,))
+    tasks, told = TaskGroup(), list[object]()
+    with LocalLauncher() as local:
+        stage_out = StageOut(plan, {"0:0": place}, local, tasks, told.append)
+        stage_out.go(())
+        (tmp_path / "work" / "x.txt").write_text("of the first job")
+        former = stage_out.take_former("0:0")
+        stage_out.fetch(step)
+        assert told == []
+        stage_out.finish_former(former)
+        tasks.join()
+    assert len(told) == 1
+    assert (home / "x.txt").read_text() == "of the first job"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import threading
 
 import pytest
@@ -70,3 +72,18 @@ def test_everything_is_done_at_the_same_time() -> None:
     tasks.do("two", both.wait)
     assert both.wait(5) in range(3)
     tasks.join()
+
+
+def test_a_machine_without_room_is_no_fault_of_the_package() -> None:
+    tasks, faults = TaskGroup(), list[GridError]()
+
+    def work() -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/tmp/x")
+
+    tasks.do("opening s/a", work, faults.append)
+    tasks.join()
+    (fault,) = map(str, faults)
+    assert fault == (
+        f"opening s/a failed on {os.uname().nodename}: [Errno 28] No space left on device:"
+        " '/tmp/x'. Make room there, or name another folder for temporary files in TMPDIR"
+    )
