@@ -29,6 +29,14 @@ The last argument is for how many seconds it waits for the host.
 """
 
 
+_KEEP_PATH = 'PATH="$1:$PATH"; export PATH; shift; exec "$@"'
+_ACTIVE = ("/bin/sh", "-c", _KEEP_PATH, "gcm", os.environ.get("PATH", os.defpath))
+"""What goes before a command in a job, so that it finds programs as on this login node.
+
+A virtual environment may be active here, of which the profile of a login shell knows nothing.
+"""
+
+
 def usual_launcher(
     cluster: DeployedCluster,
     local: LocalLauncher,
@@ -44,8 +52,9 @@ def usual_launcher(
     """
     python = cluster.front_end.python
     python = "" if python == PYTHON else python
-    within = (*within, *preparation(cluster.front_end))
-    if not cluster.hops and cluster.batch is not None:
+    here = not cluster.hops and cluster.batch is not None
+    within = (*within, *(_ACTIVE if here else ()), *preparation(cluster.front_end))
+    if here:
         return CommandLauncher(
             local,
             lambda words: Command((*within, *words)),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.batch.site import HELLO, wait_until
+from tests.integration.batch.site import HELLO, MPIEXEC, wait_until
 from tests.integration.batch.slurm_daemons import Slurm
 from tools.on_grids import COMMAND
 
@@ -57,3 +57,17 @@ def test_ranks_of_open_mpi_run_on_the_nodes_that_are_granted(slurm: Slurm, open_
     code, said, errors = slurm.call(*COMMAND, str(path))
     assert (code, sorted(said.splitlines()), errors) == (0, FOUR, "")
     wait_until(slurm.is_given_back)
+
+
+def test_a_job_has_the_environment_that_is_active_on_the_login_node(slurm: Slurm) -> None:
+    """Neither a Python nor an mpiexec is named, and no profile leads to them."""
+    (slurm.work / "hello.py").write_text(HELLO)
+    (slurm.work / "job.xml").write_text(
+        '<deployment><application script="hello.py"/><grid><site><cluster>'
+        f'<batch system="slurm" nodes="1" tasks-per-node="2" walltime="2min"/>'
+        f'<front-end folder="{slurm.home}/runs"/></cluster></site></grid></deployment>'
+    )
+    path = f"{MPIEXEC.parent}:/usr/bin:/bin"
+    code, said, errors = slurm.call("env", f"PATH={path}", *COMMAND, "job.xml")
+    assert (code, errors) == (0, "")
+    assert sorted(said.splitlines()) == ["0 of 2 on c1", "1 of 2 on c1"]
