@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from gcm.adl.picture import scene_of_plan
 from gcm.cli.load import Settings, load_plan
@@ -23,6 +24,14 @@ def draw_file(
     colours: Colours = Colours.AUTO,
 ) -> int:
     """Draw the assembly of a document to `output`, or to standard output."""
+    if not output and sys.stdout.isatty():
+        name = f"{PurePath(file).stem}.svg"
+        print(
+            f"gcm draw: a picture is text that no terminal shows: name a file, such as -o {name}, "
+            "or send it to another program",
+            file=sys.stderr,
+        )
+        return 2
     try:
         if output:
             check_ending(output)

@@ -102,7 +102,9 @@ def machine_picture(deployment: Deployment) -> str:
             x += site.width + GAP
         width = max(width, x - GAP + FRAME)
         y += GAP + tallest + GAP
-    for panel in (_table(deployment), _key()):
+    # where all clusters can be reached alike, a table of one cell says nothing
+    tables = [_table(deployment)] if len(clusters_by_reachability(grid)) > 1 else []
+    for panel in (*tables, _key()):
         lines += panel.at(FRAME, y)
         width = max(width, panel.width + 2 * FRAME)
         y += panel.height + GAP

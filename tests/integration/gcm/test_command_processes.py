@@ -212,3 +212,24 @@ def test_nobody_reads_the_version_and_that_is_no_traceback(
         )  # fmt: skip
     assert done.returncode != 0
     assert done.stderr == ""
+
+
+def test_a_picture_is_not_written_onto_a_terminal(tmp_path: Path) -> None:
+    (tmp_path / "hello.fractal").write_text('<definition name="hello"/>')
+    command = [sys.executable, "-m", "gcm", "draw", "hello.fractal"]
+    terminal, ours = os.openpty()
+    with open(terminal, "rb"), open(ours, "wb") as screen:
+        shown = subprocess.run(
+            command,
+            cwd=tmp_path,
+            stdout=screen,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (shown.returncode, shown.stderr) == (
+        2,
+        "gcm draw: a picture is text that no terminal shows: name a file, such as -o hello.svg, "
+        "or send it to another program\n",
+    )
