@@ -31,6 +31,7 @@ from runtime.cli.line.options import Options, ProgressMode
 from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
 from runtime.exit_codes import NEVER_STARTED
+from runtime.launchers.forking import fork
 
 KEPT_DAYS = 30
 """For how many days after its last word the output of a run waits that nobody has attached to."""
@@ -196,7 +197,7 @@ def begin_detached(
     waits, up = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
-    process = os.fork()
+    process = fork()
     if process == 0:
         os.close(waits)
         _be_detached(folder, up, lambda: run(_for_file(options, folder)))
@@ -232,6 +233,7 @@ def _be_detached(folder: Path, up: int, run: Callable[[], int]) -> NoReturn:
     code = NEVER_STARTED
     try:
         os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         nothing = os.open(os.devnull, os.O_RDWR)
         for number, stream in ((0, nothing), (1, nothing), (2, _new(folder / _LOG))):

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from runtime.launchers import guard, spawning
 from runtime.launchers.bootstrap import new_marker
+from runtime.launchers.forking import fork
 
 with suppress(ImportError):
     import ctypes  # noqa: F401 - the guard uses it; loaded here, it is loaded once for all copies
@@ -36,7 +37,7 @@ class ForkedGuard:
         """
         self.marker = new_marker()
         source, sink, complaints = os.pipe(), os.pipe(), os.pipe()
-        self.pid = os.fork()
+        self.pid = fork()
         if self.pid == 0:
             spawning.become(
                 partial(_serve, "".join(self.marker), programs),

@@ -69,8 +69,10 @@ def part(
     Raises OSError. `home` is a descriptor of the folder to come back to.
     """
 
+    from runtime.launchers.forking import fork  # not where only Python is
+
     def start(inner: list[int]) -> int:
-        pid = os.fork()
+        pid = fork()
         if pid == 0:
             become(program, inner, environment)
         return pid
@@ -113,9 +115,8 @@ def become(
     code = 1
     try:
         os.setsid()
-        signal.set_wakeup_fd(-1)
         for which in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(which, signal.SIG_DFL)
+            signal.signal(which, signal.SIG_DFL)  # also those that are ignored here
         for place, descriptor in enumerate(inner):
             os.dup2(descriptor, place)
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))

@@ -17,6 +17,7 @@ from runtime.coupling.message_paths import cluster_of, identifier_of
 from runtime.errors import GridError
 from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
+from runtime.launchers.forking import fork
 from runtime.launchers.mpiexec import MANAGER
 from runtime.lifecycle.outcome import Connections, ForwardedTraffic
 from runtime.machine.authority import OVER_LINKS, is_for_launcher, is_for_rank
@@ -449,7 +450,7 @@ def _fork_each(configurations: tuple[Configuration, ...]) -> int:
     rehearse()  # what is worked out once, all of them know
     gc.freeze()  # what all have in common stays in common
     for configuration in configurations:
-        if os.fork() == 0:
+        if fork() == 0:
             _dial(configuration)
             return 0
     worst = 0

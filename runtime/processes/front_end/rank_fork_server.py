@@ -19,6 +19,7 @@ import time
 from contextlib import suppress
 
 from runtime.launchers import family
+from runtime.launchers.forking import fork
 from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals, collect_children
 from runtime.launchers.ranks import report_end
 from runtime.launchers.segments import mapped_segments, remove_segments
@@ -139,7 +140,7 @@ class RankForkServer:
     def _fork(self, connection: _socket.socket) -> int | None:
         """Make a copy of this process; return its pipe if this is the copy."""
         began, begins = os.pipe()
-        pid = os.fork()
+        pid = fork()
         if pid == 0:
             os.close(began)
             self._forget_all()
@@ -160,9 +161,6 @@ class RankForkServer:
 
     def _forget_all(self) -> None:
         """Keep nothing of the process that has forked this one, but what is loaded."""
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for rank in self._ranks.values():
             rank.connection.close()
