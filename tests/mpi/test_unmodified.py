@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
-from tests.grids import Grid, SharedGrid, on
+from tests.grids import Grid, Plain, SharedGrid, on
 
 pytestmark = pytest.mark.mpi
 
@@ -28,6 +30,31 @@ def test_every_way_to_import_mpi4py_gives_the_grid(grid: Grid) -> None:
     """
     said = grid("+".join("1" * len(WAYS)), program)
     assert said == {rank: [f"{rank} {len(WAYS)}"] for rank in range(len(WAYS))}
+
+
+HANDLES = """
+    import pickle
+    from mpi4py import MPI
+
+    world = MPI.COMM_WORLD
+    for comm in (MPI.COMM_SELF, world):
+        comm.free()  # leaves predefined ones alone
+        try:
+            comm.Free()
+        except MPI.Exception as error:
+            print(comm.size, error.error_class == MPI.ERR_COMM)
+    request = world.isend(None, world.rank)
+    made = type(request)
+    print(made is MPI.Request, pickle.loads(pickle.dumps(made)) is made)
+    world.recv(source=world.rank)
+    request.wait()
+"""
+
+
+@pytest.mark.parametrize("layout", ["2", "1+1"])
+def test_handles_are_as_in_plain_mpi(grid: Grid, plain: Plain, layout: str) -> None:
+    said = grid(layout, HANDLES)
+    assert Counter(said[0] + said[1]) == Counter(plain(2, HANDLES))
 
 
 @on("1+1")

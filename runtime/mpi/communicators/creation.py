@@ -170,31 +170,28 @@ class Creation(Splitting):
 
     def Free(self) -> None:
         """Become COMM_NULL; pending operations on it still complete."""
+        _refuse_predefined(self)
         members = members_behind(self)
         if members is None:
             let_looks_end()
             MPI.Comm.Free(self)
             return
-        _refuse_predefined(self)
         release(self, members)
         self._members = None
 
     def free(self) -> None:
         """Call `Free` unless it is COMM_NULL or predefined."""
-        if members_behind(self) is None:
-            let_looks_end()
-            MPI.Comm.free(self)
-        elif not _is_predefined(self):
+        if self and not _is_predefined(self):
             self.Free()
 
     def Disconnect(self) -> None:
         """Become COMM_NULL once all pending operations on it are complete."""
+        _refuse_predefined(self)
         members = members_behind(self)
         if members is None:
             let_looks_end()
             MPI.Comm.Disconnect(self)
             return
-        _refuse_predefined(self)
         members.engine.waits.wait_for(release(self, members))
         self._members = None
 
@@ -208,7 +205,7 @@ def _with_info(comm: Any, info: MPI.Info | None) -> Any:
 
 
 def _is_predefined(comm: MPI.Comm) -> bool:
-    return predefined().name_of(comm) is not None
+    return bool(comm) and predefined().name_of(comm) is not None
 
 
 def _refuse_predefined(comm: MPI.Comm) -> None:

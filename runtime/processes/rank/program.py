@@ -23,6 +23,7 @@ def run_program(
     A traceback is told to the front-end, which shows that of the rank that failed first, instead
     of being written at once by all that fail. A hook of the program's own is called as ever.
     """
+    _show_flags_of_program()
     try:
         (_run_module if kind == "module" else _run_script)(path, arguments)
     except SystemExit as end:
@@ -57,6 +58,20 @@ def run_executable(
     return (code, 0) if code >= 0 else (128 - code, -code)
 
 
+def _show_flags_of_program() -> None:
+    """Replace `sys.flags` by the flags of an interpreter that was started for the program alone.
+
+    This one runs with `-P` so that nothing beside the program hides the package. The program and
+    the interpreters that it starts would leave out the folders of scripts for that reason.
+    """
+    from collections import namedtuple
+
+    names = type(sys.flags).__match_args__
+    values = dict(zip(names, sys.flags, strict=True))
+    values["safe_path"] = bool(os.environ.get("PYTHONSAFEPATH"))
+    sys.flags = namedtuple("flags", names)(**values)  # type: ignore[assignment]
+
+
 def _run_script(path: str, arguments: list[str]) -> None:
     full = os.path.abspath(path)
     with open(full, "rb") as file:
@@ -67,7 +82,8 @@ def _run_script(path: str, arguments: list[str]) -> None:
     main.__dict__["__cached__"] = None
     sys.modules["__main__"] = main
     sys.argv[:] = [path, *arguments]
-    sys.path.insert(0, os.path.dirname(full))
+    if not sys.flags.safe_path:
+        sys.path.insert(0, os.path.dirname(full))
     exec(compile(source, full, "exec"), main.__dict__)
 
 
@@ -75,7 +91,8 @@ def _run_module(name: str, arguments: list[str]) -> None:
     import runpy
 
     sys.argv[:] = [name, *arguments]
-    sys.path.insert(0, os.getcwd())
+    if not sys.flags.safe_path:
+        sys.path.insert(0, os.getcwd())
     runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 

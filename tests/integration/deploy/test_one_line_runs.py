@@ -56,6 +56,25 @@ def test_a_program_runs_where_it_was_called_from(
     assert ended(process) == (0, f"{size} ['{folder}'] {arguments} red\n", "")
 
 
+POOL = """\
+import sys
+import beside
+from mpi4py.futures import MPIPoolExecutor
+
+if __name__ == "__main__":
+    with MPIPoolExecutor() as pool:
+        print(list(pool.map(beside.square, range(4))), sys.flags.safe_path)
+"""
+
+
+def test_workers_of_a_pool_find_what_is_beside_the_program(start: Any, tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "main.py").write_text(POOL)
+    (tmp_path / "package" / "beside.py").write_text("def square(x): return x * x\n")
+    line = "--quiet -n 2 -m mpi4py.futures package/main.py"
+    assert ended(start(*line.split(), cwd=tmp_path)) == (0, "[0, 1, 4, 9] False\n", "")
+
+
 @pytest.mark.parametrize("machine", ["-n 2", "--emulate 2x1", "-H localhost:2"])
 def test_files_named_like_our_packages_do_not_replace_them(
     start: Any, folder: Path, machine: str
