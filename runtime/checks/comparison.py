@@ -9,13 +9,14 @@ source is compared with each message that it might have taken.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.calls import SYNCHRONOUS
 from runtime.checks.reports import (
     ANY_SOURCE,
+    SENDS_AWAITED,
     CallReport,
     CheckedCall,
     CheckedCommunicator,
@@ -31,6 +32,12 @@ COLLECTIVE, BLOCKING, CALLS, TYPE, LENGTH, ORDER, BUFFERING = (
 messages of another type or longer than their receive; receives from any source that rely on an
 order; sends that rely on buffers.
 """
+
+OF_ONE_RANK = ("changed", "request", "freed")
+"""Kinds of faults that a rank finds by itself: nothing that other ranks do follows from them."""
+
+OUT_OF_STEP = (COLLECTIVE, BLOCKING, LENGTH)
+"""Kinds of faults after which ranks may be in different collectives."""
 
 MOST_AHEAD = 1 << 20
 """A communicator of which one member is so many calls ahead is compared no further."""
@@ -113,6 +120,9 @@ class _Rank:
 class CallComparison:
     """Takes the reports of ranks, in the order of each, and returns the faults that are new.
 
+    Once calls of several ranks have been found not to fit, whatever these ranks do next may follow
+    from that: data are wrong, a rank raises, another one waits. Nothing more is compared then.
+
     >>> from runtime.checks.reports import report_from
     >>> def told(root):
     ...     comm = ["w", "MPI_COMM_WORLD", "", ["0:0:0", "0:0:1"], ["0:0:0", "0:0:1"]]
@@ -135,6 +145,9 @@ class CallComparison:
         self._streams: dict[tuple[str, str, str, int], _Stream] = {}
         self._ended: set[str] = set()
         self._told: set[tuple[str, frozenset[str]]] = set()
+        self.first = ""
+        """The kind of the first fault of several ranks: others may be what follows from it."""
+        self._have_failed = False  # whether ranks have: others wait for them
         self.choices: dict[str, str] = {}
         """A sentence about each receive that had a choice, which is no fault in itself."""
 
@@ -162,11 +175,21 @@ class CallComparison:
         for rows, is_sent in ((report.sends, True), (report.receives, False)):
             for row in rows:
                 faults += self._messages(name, rank, row, is_sent=is_sent)
+        self._have_failed |= bool(report.code)
         if report.code == 0:
             self._ended.add(name)
             for calls in self._calls.values():
                 faults += self._missing(calls)
-        return faults
+        return self.told(faults, most=1)
+
+    def told(self, faults: Sequence[FaultFound], most: int | None = None) -> list[FaultFound]:
+        """Return those that are to be told; of several ranks the first ones, at most so many."""
+        alone = [one for one in faults if one.kind in OF_ONE_RANK]
+        joint = [one for one in faults if one.kind not in OF_ONE_RANK]
+        if self.first:
+            return alone
+        self.first = joint[0].kind if joint else ""
+        return alone + joint[:most]
 
     def is_new(self, wrong: str, *calls: str) -> bool:
         """Return whether something wrong with calls, or lines, is found for the first time."""
@@ -226,7 +249,7 @@ class CallComparison:
                 return
 
     def stuck(self, name: str, where: str) -> FaultFound | None:
-        """Return the fault of a rank that waits for ever on a line; None if there may be another.
+        """Return the fault of a rank that waits for ever on a line; None if another may be why.
 
         In a receive, one from any source may have taken the message. In a send, the program may
         have left it to buffers that it goes on before its receive.
@@ -234,8 +257,8 @@ class CallComparison:
         rank = self._ranks.get(name, _Rank())
         here = [one for one in rank.calls.values() if one.where == where and not one.operation]
         called = self._names.rank(name)
-        for call in here:
-            if call.name in SYNCHRONOUS:
+        for call in () if self._have_failed else here:
+            if call.name in ("Send", "send") or call.root == SENDS_AWAITED:
                 text = (
                     f"{called} relies on buffers: it waits for ever in {call}, unless that returns"
                     " before the message is received"
@@ -249,6 +272,11 @@ class CallComparison:
                 )
                 return FaultFound(ORDER, (name, sender), (str(taker), str(call)), text)
         return None
+
+    def may_rely_on_buffers(self, name: str, where: str) -> bool:
+        """Return whether a rank that waits on a line would perhaps go on if sends were buffered."""
+        calls = self._ranks.get(name, _Rank()).calls.values()
+        return any(one.where == where and one.name in SYNCHRONOUS for one in calls)
 
     # --- messages ---------------------------------------------------------------------------------
 

@@ -23,6 +23,11 @@ NO_ROOT = -1
 ANY_SOURCE = -2
 """What stands in the place of a root in a receive from any source."""
 
+SENDS_AWAITED, OTHERS_AWAITED = -3, -4
+"""What stands there where the program waits for sends that it has begun: for nothing but sends, or
+for messages, too.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedCall:
@@ -59,7 +64,7 @@ class CheckedCall:
         if self.root == ANY_SOURCE:
             said = f"{self.name} from any source"
         else:
-            said = self.name if self.root == NO_ROOT else f"{self.name} of root {self.root}"
+            said = self.name if self.root < 0 else f"{self.name} of root {self.root}"
         if self.reduction:
             said = f"{said} by {self.reduction}"
         if self.kind == OBJECT and not self.operation:

@@ -55,12 +55,14 @@ def programs(file: str) -> Iterator[Program]:
         yield Program(kind, title, text)
 
 
-def faults_found(text: str, folder: Path, *, is_right: bool = False) -> list[dict[str, Any]]:
+def faults_found(
+    text: str, folder: Path, shape: tuple[str, str] = ("-n", "3"), *, is_right: bool = False
+) -> list[dict[str, Any]]:
     """Return the faults that a check finds in a program, which always comes to an end."""
     file = folder / "program.py"
     file.write_text(PARTS + text, encoding="utf-8")
     options = ("--check", "--format", "json", "--explain-waits", "1", "--run-timeout", "60")
-    done = gcm_deploy(*options, "-n", "3", file)
+    done = gcm_deploy(*options, *shape, file)
     faults: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])["faults"]
     assert not is_right or not done.returncode, done.stderr
     assert "so it was ended" not in done.stderr
@@ -107,7 +109,24 @@ def test_a_check_finds_all_faults_of_what_goes_on_with_them(tmp_path: Path) -> N
     assert found == {number: {one.kind} for number, one in enumerate(AT_THE_END)}
 
 
+SHAPES = ("-n", "3"), ("--emulate", "1x3x1")
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=" ".join)
+@pytest.mark.parametrize("program", [*programs("followed.txt")], ids=str)
+def test_a_check_blames_nothing_that_follows_from_a_fault(
+    program: Program, shape: tuple[str, str], tmp_path: Path
+) -> None:
+    faults = faults_found(program.text, tmp_path, shape)
+    assert [one["kind"] for one in faults] == [program.kind]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=" ".join)
 @pytest.mark.parametrize("file", FILES)
-def test_a_check_finds_nothing_in_right_programs(file: str, tmp_path: Path) -> None:
+def test_a_check_finds_nothing_in_right_programs(
+    file: str, shape: tuple[str, str], tmp_path: Path
+) -> None:
     texts = [one.text for one in programs(file) if one.kind == RIGHT]
-    assert not faults_found("comm.Barrier()\n".join(texts), tmp_path, is_right=True)
+    if shape != SHAPES[0]:
+        texts = [one for one in texts if "Win." not in one]  # those are for one cluster
+    assert not faults_found("comm.Barrier()\n".join(texts), tmp_path, shape, is_right=True)

@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 
 from runtime.calls import SYNCHRONOUS
-from runtime.checks.reports import ANY_SOURCE, NO_ROOT, NUMBERS, CheckedCall
+from runtime.checks.reports import (
+    ANY_SOURCE,
+    NO_ROOT,
+    NUMBERS,
+    OTHERS_AWAITED,
+    SENDS_AWAITED,
+    CheckedCall,
+)
 from runtime.home import HOME, OWN_FRAMES
 from runtime.lazy_import import logger
 from runtime.mpi.checks.records import CheckedReceive, Choice, KnownComm, WaitingMessage
@@ -250,10 +257,14 @@ class CallLog:
         if is_due:
             self.flush()
 
-    def waits(self, name: str) -> None:
-        """Keep that the program waits for a send that was made synchronous, and where."""
+    def waits(self, name: str, *, for_others: bool = False) -> None:
+        """Keep that the program waits for a send that was made synchronous, and where.
+
+        With messages that it waits for, too, nobody knows which of them do not come.
+        """
         if name in SYNCHRONOUS:
-            self.call(name, "", NO_ROOT, "", None, "")
+            what = OTHERS_AWAITED if for_others else SENDS_AWAITED
+            self.call(name, "", what, "", None, "")
 
     # --- what is to be freed ---------------------------------------------------------------------
 

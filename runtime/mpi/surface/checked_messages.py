@@ -1,7 +1,7 @@
 """Tells of the messages and requests of this rank where a run is checked.
 
-A send is told when it has begun, a receive when it is complete: then its status tells who has
-sent. Both in the order in which they were posted, in which MPI matches them. Sends are made
+A send is told before its receiver can go on, a receive when it is complete: then its status tells
+who has sent. Both in the order in which they were posted, in which MPI matches them. Sends are made
 synchronous, so that one that relies on buffers waits for its receive. Of a request a note is kept
 with it until a wait or a test has completed it.
 """
@@ -103,11 +103,12 @@ class Messages:
             known = log.known(self_)
             number = log.message(name, PICKLED if is_object else buffer(data))
             made = call if by == name else getattr(type(self_), by)
+            start = partial(log.sent, known, given.get("dest"), given["tag"], number)
+            if not begins:
+                start()  # before its receiver can go on
             result = nesting.observed_call(made, self_, *args, **options)
-            start = partial(log.sent, known, given["dest"], given["tag"], number)
             if begins:
                 return self.begun(result, name, number, start, None if is_object else data)
-            start()
             return result
 
         return observed_call
@@ -204,13 +205,13 @@ class Messages:
                 choices.choose, self_, known, given, "recvtag", receive, room=got[1]
             )
             posted = log.posted(known, given["source"], given["recvtag"], receive, choice)
+            log.sent(known, given.get("dest"), given["sendtag"], number)
             try:
                 result = nesting.observed_call(call, self_, **given)
             except MPI.Exception as error:
                 if error.error_class == MPI.ERR_TRUNCATE and not begins:
                     log.received(posted, given["status"])  # it has come, and does not fit
                 raise
-            log.sent(known, given["dest"], given["sendtag"], number)
             if not begins:
                 log.received(posted, given["status"])
                 return result
@@ -288,8 +289,10 @@ class Messages:
             if any(notes) and statuses is None:
                 statuses = MPI.Status() if is_any else [MPI.Status() for _ in requests]
             if not is_test:
-                for note in filter(None, notes):
-                    log.waits(note.name)
+                known = [note for note in notes if note is not None]
+                receives = any(note.receive is not None for note in known)
+                for note in known:
+                    log.waits(note.name, for_others=receives)
             result = nesting.observed_call(call, requests, statuses)
             for at, place in enumerate(completed_places(name, result, len(requests))):
                 if (done := notes[place]) is not None:

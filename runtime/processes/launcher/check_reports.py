@@ -30,13 +30,12 @@ class CheckReports:
         self._names = names
         self._compared: CallComparison | None = None
         self._reported = 0
-        self._is_out_of_step = False  # whether collectives that do not fit were found
         self.calls = 0
         """How many calls ranks have reported."""
 
     def take(self, rank: str, plain: Facts) -> None:
         """Take what a rank reports; raises UnreadableReport."""
-        from runtime.checks.comparison import BLOCKING, COLLECTIVE, CallComparison
+        from runtime.checks.comparison import CallComparison
         from runtime.checks.reports import report_from
 
         if self._compared is None:
@@ -50,30 +49,35 @@ class CheckReports:
         self.calls += report.count
         for text in [*self._compared.choices.values()][known:]:
             _log.info("%s, another one than without --check", text)
-        self._is_out_of_step |= any(one.kind in (COLLECTIVE, BLOCKING) for one in faults)
         self._tell(faults)
 
     def stuck(self, calls: Iterable[tuple[str, str]], *, in_collectives: bool) -> str:
         """Tell faults of ranks that wait for ever; return why the run has to end for them, or "".
 
         `calls` are ranks with the lines where they wait. A receive that lacks its message explains
-        sends that nobody receives. Where collectives did not fit, ranks that have waited for long
-        `in_collectives` do so in vain, or have wrong data.
+        sends that nobody receives. Where calls did not fit, what waits for ever does so for that;
+        if ranks may be out of step, those that have waited for long `in_collectives` do so in vain,
+        too, or have wrong data.
         """
         if self._compared is None:
             return ""
-        from runtime.checks.comparison import ORDER
+        from runtime.checks.comparison import ORDER, OUT_OF_STEP
 
         compared = self._compared
-        found = [compared.stuck(rank, where.partition(" in ")[0]) for rank, where in calls]
+        waiting = [(rank, where.partition(" in ")[0]) for rank, where in calls]
+        if compared.first:
+            is_in_vain = waiting or (in_collectives and compared.first in OUT_OF_STEP)
+            return "calls of ranks do not fit" if is_in_vain else ""
+        found = [compared.stuck(*one) for one in waiting]
         faults = [one for one in found if one is not None]
         of_order = [one for one in faults if one.kind == ORDER]
-        self._tell([one for one in of_order or faults if compared.is_new(one.kind, *one.calls)])
+        fresh = [one for one in of_order or faults if compared.is_new(one.kind, *one.calls)]
+        self._tell(compared.told(fresh))
         if of_order:
             return "with --check receives from any source take other messages than usual"
-        if faults:
+        if faults or any(compared.may_rely_on_buffers(*one) for one in waiting):
             return "with --check sends wait until they are received"
-        return "collectives do not fit" if in_collectives and self._is_out_of_step else ""
+        return ""
 
     def _tell(self, faults: Sequence[FaultFound]) -> None:
         for one in faults[: MOST_FAULTS - self._reported]:

@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from runtime.checks.comparison import CallComparison
-from runtime.checks.reports import ANY_SOURCE, report_from
+from runtime.checks.reports import (
+    ANY_SOURCE,
+    NO_ROOT,
+    OTHERS_AWAITED,
+    SENDS_AWAITED,
+    report_from,
+)
 
 RANKS = ["0:0:0", "0:0:1", "0:0:2"]
 WORLD = ["world", "MPI_COMM_WORLD", "", RANKS, RANKS]
@@ -86,6 +92,48 @@ def test_what_a_rank_finds_itself_is_told_once_of_several_ranks() -> None:
 
 def test_nothing_is_told_of_what_follows_another_operation() -> None:
     assert kinds((0, report(barrier(), bcast())), (1, report(bcast(), barrier()))) == ["collective"]
+
+
+def test_nothing_that_ranks_do_after_a_first_fault_is_another() -> None:
+    """Here a root is another one, so that what is received and all that is made of it differs."""
+    other = ["child", "", "", RANKS, RANKS]
+    wrong = (0, report(bcast())), (1, report(bcast(root=1)))
+    for later in (
+        [(0, report(bcast(size=8))), (1, report(bcast(size=16)))],
+        [(0, report(bcast(), comm=other)), (1, report(barrier(), comm=other))],
+        [(0, messages("sends", 1, "float64", 32, 1)), (1, messages("receives", 0, "int64", 8, 1))],
+        [(0, report(barrier(), code=0)), (1, report(barrier(), barrier()))],
+    ):
+        assert kinds(*wrong, *later) == ["collective"]
+        assert len(kinds(*later)) == 1
+
+
+def test_what_a_rank_finds_itself_is_told_beside_the_faults_of_several() -> None:
+    own = report_from({"faults": [["freed", "a window is never freed", "Create (a.py:1)"]]})
+    wrong = (0, report(bcast())), (1, report(bcast(root=1)))
+    assert kinds(*wrong, (0, own)) == kinds((0, own), *wrong)[::-1] == ["collective", "freed"]
+
+
+@pytest.mark.parametrize(
+    ("awaited", "is_fault"),
+    [(SENDS_AWAITED, True), (OTHERS_AWAITED, False), (NO_ROOT, False)],
+    ids=["sends", "sends and receives", "begun on the line"],
+)
+def test_a_wait_for_sends_alone_relies_on_buffers(awaited: int, is_fault: bool) -> None:
+    compared = CallComparison()
+    calls = {1: ["Isend", "a.py:1", "", awaited, "", None, ""]}
+    compared.add(RANKS[0], report_from({"calls": calls}))
+    assert (compared.stuck(RANKS[0], "a.py:1") is not None) == is_fault
+    assert compared.may_rely_on_buffers(RANKS[0], "a.py:1")
+    assert not compared.may_rely_on_buffers(RANKS[0], "a.py:2")
+
+
+def test_nobody_relies_on_buffers_who_waits_for_a_rank_that_has_failed() -> None:
+    compared = CallComparison()
+    compared.add(RANKS[0], report_from({"calls": {1: ["Send", "a.py:1", "", -1, "", 8, ""]}}))
+    assert compared.stuck(RANKS[0], "a.py:1")
+    compared.add(RANKS[1], report_from({"code": 1}))
+    assert compared.stuck(RANKS[0], "a.py:1") is None
 
 
 def test_a_rank_that_ends_before_a_call_of_another_misses_it() -> None:
