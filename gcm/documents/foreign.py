@@ -17,18 +17,21 @@ class ForeignDocument(NamedTuple):
     hint: str
 
 
+_CONVERT = "'gcm-deploy convert FILE' writes it as a descriptor of gcm-deploy"
+
 _FOREIGN: Mapping[str, ForeignDocument] = MappingProxyType(
     {
         "GCMApplication": ForeignDocument(
             "a GCM application descriptor",
-            "write what it maps as a descriptor of gcm-deploy: <assembly> or <application>, and "
+            f"{_CONVERT}; or write what it maps: <assembly> or <application>, and "
             '<virtual-node name="..." nodes="..."/> for its virtual nodes',
         ),
         "GCMDeployment": ForeignDocument(
             "a GCM deployment descriptor",
-            "write its hosts, groups and bridges as the <grid> of a descriptor of gcm-deploy: "
+            f"{_CONVERT}; or write its hosts, groups and bridges as the <grid> of one: "
             "<site>, <cluster> and <nodes>",
         ),
+        "ProActiveDescriptor": ForeignDocument("a deployment descriptor of ProActive", _CONVERT),
         "componentConfiguration": ForeignDocument(
             "a file that lists controllers of a membrane",
             'name it in a definition, <controller desc="...">, and check that: it is read then',

@@ -20,10 +20,12 @@ _LANGUAGES = {
 
 
 def convert(root: XmlNode, load: Load) -> Converted:
-    """Return an old descriptor in our language; raises ValueError for another document."""
+    """Return an old descriptor in our language; raises ValueError for another document.
+
+    Every element, attribute and text of it is in the text that is made, or in what it lacks.
+    """
     if local(root) not in _LANGUAGES:
         raise ValueError(f"<{root.tag}> is none of {', '.join(_LANGUAGES)}")
-    conversion = Conversion(load)
-    made = _LANGUAGES[local(root)](root, conversion)
-    losses = sorted(conversion.losses, key=lambda one: (one.location.file, one.location.line))
-    return Converted("\n".join(made.lines()) + "\n", tuple(losses))
+    conversion = Conversion(root, load)
+    made = _LANGUAGES[local(root)](conversion.read(root), conversion)
+    return Converted("\n".join(made.lines()) + "\n", tuple(conversion.losses()))
