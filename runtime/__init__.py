@@ -14,9 +14,28 @@ if TYPE_CHECKING:
     from runtime import coupling
     from runtime.mpi.surface import mpi_module as MPI
     from runtime.processes.launcher.machine import Machine
-    from runtime.runs import planned, run, start
+    from runtime.runs import (
+        RunFailed,
+        RunOptions,
+        RunResult,
+        StartedRun,
+        planned,
+        run,
+        start,
+    )
 
-__all__ = ["MPI", "Machine", "coupling", "planned", "run", "start"]
+__all__ = [
+    "MPI",
+    "Machine",
+    "RunFailed",
+    "RunOptions",
+    "RunResult",
+    "StartedRun",
+    "coupling",
+    "planned",
+    "run",
+    "start",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -32,7 +51,7 @@ def __getattr__(name: str) -> object:
         import runtime.coupling
 
         return runtime.coupling
-    if name in ("planned", "run", "start"):
+    if name in __all__:
         from runtime import runs
 
         return getattr(runs, name)

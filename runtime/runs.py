@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import field
-from typing import Any, Self
+from typing import Any, Literal, Self, TypedDict, Unpack
 
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
@@ -50,6 +50,42 @@ MOST_SHOWN = 4_000
 """So many characters of the end of the output are shown in a notebook."""
 
 _SHAPE = re.compile(r"[0-9]+(x[0-9]+)*")
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of a run, by their names on the command line of `gcm-deploy`.
+
+    Type checkers and editors find a misspelt one in `run("ring.py", machine=4, run_timout=3)`; when
+    it is called a `UsageError` names the nearest.
+    """
+
+    wan: str
+    """Delay and rate of lines between emulated sites: `"10ms,1gbit"`."""
+    python: str
+    """The Python of the machine's hosts."""
+    replicas: int
+    """How many processes each rank is."""
+    restart: bool
+    """Whether lost replicas are started again."""
+    failures: Literal["abort", "return"]
+    """Whether a lost rank ends the run, or MPI tells the others."""
+    recovery: Literal["shrink", "blank", "rebuild", "rebuild-at-end", "abort"]
+    """How communicators recover from losses, unless their hints say otherwise."""
+    recovery_messages: Literal["nop", "cont"]
+    """What becomes of messages while a communicator recovers."""
+    timeout: float | str
+    """Seconds for the start and for each of its waits."""
+    run_timeout: float | str
+    """Seconds after which the run is ended."""
+    explain_waits: float | str
+    """After how many seconds a wait is explained."""
+    plans: str
+    """The plans of collectives: `"bcast=flat"`."""
+    set: Mapping[str, object]
+    """Values of the descriptor's variables, by name."""
+    x: Mapping[str, object]
+    """Values of environment variables of the ranks, by name."""
+
 
 _ALSO = (
     "settings", "variables", "timeout", "run_timeout", "explain_waits", "plans", "wan", "python"
@@ -278,7 +314,7 @@ def start(
     program: str | os.PathLike[str],
     *arguments: object,
     machine: str | int = "",
-    **options: object,
+    **options: Unpack[RunOptions],
 ) -> StartedRun:
     """Start a program on a machine, or what a descriptor describes, and return at once.
 
@@ -301,7 +337,7 @@ def planned(
     program: str | os.PathLike[str],
     *arguments: object,
     machine: str | int = "",
-    **options: object,
+    **options: Unpack[RunOptions],
 ) -> DeploymentPlan:
     """Return the plan of what `start` would start, for a `Machine`; it has the arguments.
 
@@ -319,7 +355,7 @@ def run(
     *arguments: object,
     machine: str | int = "",
     check: bool = True,
-    **options: object,
+    **options: Unpack[RunOptions],
 ) -> RunResult:
     """Run a program on a machine to its end, and return the result; `start` has the arguments.
 

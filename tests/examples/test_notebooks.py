@@ -51,7 +51,7 @@ def cells_of(name: str, folder: Path) -> list[str]:
 
 
 def test_the_notebook_of_a_grid_runs_programs_and_explains_a_deadlock(tmp_path: Path) -> None:
-    _, shown, printed, waits, gathered = cells_of("grid", tmp_path)
+    _, shown, printed, waits, gathered, failed = cells_of("grid", tmp_path)
     assert shown.startswith("_repr_html_ <p><b>pi: exit code 0; 8 ranks in 4 clusters; ")
     assert '<img alt="the machine" src="data:image/svg+xml;base64,' in shown
     assert shown.count("<td>done</td>") == 8
@@ -59,7 +59,8 @@ def test_the_notebook_of_a_grid_runs_programs_and_explains_a_deadlock(tmp_path: 
     assert printed == f"pi is 3.141593\n {[True] * 8}"
     assert waits.startswith("['rank 0 (site0/cluster0 0) waits in recv from rank 1 (")
     assert waits.endswith("which waits in recv from rank 0 (site0/cluster0 0) (stuck.py:5)']")
-    assert gathered == r"['pi is 3.142426\n', 'pi is 3.141593\n']"
+    assert gathered == "['pi is 3.142426', 'pi is 3.141593']"
+    assert failed == "1 exit code 1"
 
 
 def test_the_notebook_of_components_exchanges_a_server_and_draws_it(tmp_path: Path) -> None:

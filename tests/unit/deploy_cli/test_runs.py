@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from runtime import run, start
 from runtime.cli.errors import UsageError
+from runtime.cli.line.options import GCM_DEPLOY
 from runtime.errors import GridError
-from runtime.runs import MOST_OUTPUT, _Ear, _words
+from runtime.runs import MOST_OUTPUT, RunOptions, _Ear, _option, _words
 from runtime.views.facts import Fact, OutputWritten
 
 
@@ -62,7 +64,7 @@ def test_what_the_command_would_print_is_the_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(UsageError, match="invalid choice: 'no'"):
-        run(tmp_path / "a.py", machine=2, failures="no")
+        run(tmp_path / "a.py", machine=2, failures="no")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="there is no file"):
         start(tmp_path / "a.py", machine=2)
     (tmp_path / "a.xml").write_text("<deployment><grid/></deployment>")
@@ -80,3 +82,13 @@ def test_the_latest_output_is_kept() -> None:
     output = ear.output()
     assert output.startswith(f"[{2 * len(piece)} earlier bytes are not kept]\nxxx")
     assert output.endswith("x")
+
+
+def test_the_typed_options_are_those_of_the_command_line() -> None:
+    named = {word.lstrip("-").replace("-", "_") for row in GCM_DEPLOY.rows() for word in row.names}
+    accepted = set()
+    for name in named:
+        with suppress(UsageError):
+            _option(name, "1")
+            accepted.add(name)
+    assert set(RunOptions.__annotations__) == accepted
