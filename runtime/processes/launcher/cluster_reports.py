@@ -24,7 +24,7 @@ from runtime.lifecycle.events import (
 from runtime.lifecycle.exchanged import Figures, Row
 from runtime.machine.calls import CallRefused, DispatchTable
 from runtime.machine.contracts import Appeals, Facts, Reports
-from runtime.machine.deaths import RankDeath, UnreadableReport
+from runtime.machine.deaths import BY_REQUEST, RankDeath, UnreadableReport
 from runtime.membership.whereabouts import RankArrival
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.handshakes import Handshakes
@@ -160,6 +160,8 @@ class ClusterReports:
         died = self._at_home(RankDeath.parse(death))
         if died.who != rank:
             raise UnreadableReport(f"it tells of {rank} how {died.who} died")
+        if self.codes.is_stopping(self._cluster):
+            died = replace(died, after=died.after or BY_REQUEST)
         self.facts.tell(rank, died)
         self.ranks.stands_still(rank, goes_on=True)
         self.waits.rank_ended(rank, died.ending)

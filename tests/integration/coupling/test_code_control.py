@@ -128,4 +128,4 @@ def test_a_run_in_which_a_program_has_ended_a_code_ends_well(
         getattr(control, way)()
         assert min(control.exit_codes().values()) > 128
         outcome = machine.wait(30)
-    assert (outcome.exit_code, outcome.errors) == (0, ())
+    assert (outcome.errors, outcome.exit_code) == ((), 0)
