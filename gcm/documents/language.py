@@ -8,6 +8,7 @@ from the rows, so that an attribute is added in one place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
 from enum import EnumType
 from typing import Any
 
@@ -182,6 +183,9 @@ class CheckedElement:
     type: ElementType
     node: XmlNode
     grammar: Grammar
+    _by_tag: dict[str, list[CheckedElement]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def location(self) -> Location:
@@ -205,8 +209,14 @@ class CheckedElement:
         return row.value(self.node.attributes.get(name, row.default))
 
     def each(self, tag: str) -> Sequence[CheckedElement]:
-        """Return the children of one element type, in order."""
-        return [self.grammar.checked(one) for one in self.node.children if one.tag == tag]
+        """Return the children of one element type, in order.
+
+        All are sorted once: a grid is asked for its defaults by each of its clusters.
+        """
+        if not self._by_tag:
+            for one in self.node.children:
+                self._by_tag.setdefault(one.tag, []).append(self.grammar.checked(one))
+        return self._by_tag.get(tag, ())
 
     def only(self, tag: str) -> CheckedElement | None:
         """Return the first child of one element type, or None."""

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
-from typing import Protocol
+from typing import BinaryIO, Protocol, cast
 
 from runtime.cli.errors import UsageError
 from runtime.views.facts import Fact
@@ -34,6 +34,8 @@ _LISTENS = re.compile(rf" 00010000 .* @{_PREFIX}([0-9]{{1,10}})/([0-9]{{1,10}})$
 _CREDENTIALS = struct.Struct("3i")  # of the other end: process, user, group
 _MOST_ASKED = 4096
 _MOST_ANSWERED = 64 << 20
+_MOST_OF_OTHERS = 8 << 20
+"""Bytes that root takes of what another user's process says it runs: facts take more memory."""
 QUESTION_TIMEOUT, ANSWER_TIMEOUT = 5.0, 10.0
 
 Answer = Callable[[bool], Iterable[Fact]]
@@ -180,8 +182,8 @@ def inspected(process: int, *, stacks: bool) -> list[Fact]:
     """
     from runtime.views.fact_lines import read_facts
 
-    with _asked(process, {"stacks": stacks}) as connection:
-        answer = _answer(connection)
+    with _asked(process, {"stacks": stacks}) as (connection, user):
+        answer = _answer(connection, _MOST_ANSWERED if user == os.getuid() else _MOST_OF_OTHERS)
         return list(read_facts(io.BytesIO(answer), f"the answer of process {process}"))
 
 
@@ -193,23 +195,41 @@ def followed(process: int) -> Iterator[Fact]:
     """
     from runtime.views.fact_lines import read_facts
 
-    with _asked(process, {"follow": True}) as connection:
+    with _asked(process, {"follow": True}) as (connection, user):
         connection.settimeout(None)
         with connection.makefile("rb") as stream:
-            yield from read_facts(stream, f"the answer of process {process}")
+            is_mine = user == os.getuid()
+            source = stream if is_mine else cast("BinaryIO", _Bounded(stream, _MOST_OF_OTHERS))
+            yield from read_facts(source, f"the answer of process {process}")
+
+
+class _Bounded:
+    """Lines of a stream, up to so many bytes in all."""
+
+    def __init__(self, stream: BinaryIO, most: int) -> None:
+        self._stream = stream
+        self._most = self._left = most
+
+    def readline(self, most: int) -> bytes:
+        """Return the next line; raises ValueError at the end of what is taken."""
+        line = self._stream.readline(min(most, self._left + 1))
+        self._left -= len(line)
+        if self._left < 0:
+            raise ValueError(f"it is another user's, and tells more than {self._most >> 20} MiB")
+        return line
 
 
 @contextmanager
-def _asked(process: int, question: Mapping[str, object]) -> Iterator[socket.socket]:
-    """Yield a connection to a run that was asked something."""
+def _asked(process: int, question: Mapping[str, object]) -> Iterator[tuple[socket.socket, int]]:
+    """Yield a connection to a run that was asked something, and whose run that is."""
     from runtime.views.fact_lines import UnreadableFacts
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(ANSWER_TIMEOUT)
         try:
-            _connect(connection, process)
+            user = _connect(connection, process)
             connection.sendall(json.dumps(question).encode())
-            yield connection
+            yield connection, user
         except UnreadableFacts as fault:
             raise unanswered(process, fault.what) from fault
         except (OSError, ValueError) as fault:
@@ -220,8 +240,12 @@ class NotARun(UsageError):
     """A process is no run of those whom its name says: it has ended, or somebody pretends."""
 
 
-def _connect(connection: socket.socket, process: int) -> None:
-    """Connect to the run of a process: this user's, or for root anybody's; raises NotARun."""
+def _connect(connection: socket.socket, process: int) -> int:
+    """Connect to the run of a process: this user's, or for root anybody's; return whose it is.
+
+    Raises:
+        NotARun: nobody whose name it has listens there.
+    """
     me = os.getuid()
     for user in _listening().get(process, ()):
         if me not in (0, user):
@@ -229,7 +253,7 @@ def _connect(connection: socket.socket, process: int) -> None:
         with suppress(OSError):
             connection.connect(f"\0{_PREFIX}{user}/{process}")
             if _user_of(connection) == user:
-                return
+                return user
             break
     raise NotARun(
         f"process {process} is not one of your runs",
@@ -245,14 +269,14 @@ def unanswered(process: int, why: str) -> UsageError:
     )
 
 
-def _answer(connection: socket.socket) -> bytes:
+def _answer(connection: socket.socket, most: int) -> bytes:
     """Read all that comes within the time and the size of an answer."""
     deadline = time.monotonic() + ANSWER_TIMEOUT
     data = bytearray()
-    while len(data) <= _MOST_ANSWERED:
+    while len(data) <= most:
         connection.settimeout(max(0.001, deadline - time.monotonic()))
         part = connection.recv(1 << 16)
         if not part:
             return bytes(data)
         data += part
-    raise ValueError(f"it answers with more than {_MOST_ANSWERED >> 20} MiB")
+    raise ValueError(f"it answers with more than {most >> 20} MiB")

@@ -195,14 +195,16 @@ class RunAccount:
     def summary(self) -> Summary:
         """Return the whole run, for people and for programs."""
         outcome, startup = self.outcome(), self._started_after
-        last = self._command or self._end
+        last, names = self._command or self._end, self._planned.names()
         return Summary(
             name=self._planned.deployment,
             code=None if last is None else last.code,
             seconds=round(outcome.seconds, 3),
             startup=None if startup is None else round(startup, 3),
             clusters=tuple(
-                ClusterRow(name, one.known.path, one.application, self._rows(name, one.hosts))
+                ClusterRow(
+                    name, one.known.path, one.application, self._rows(name, one.hosts, names)
+                )
                 for name, one in self._clusters.items()
                 if one.hosts
             ),
@@ -217,8 +219,7 @@ class RunAccount:
             faults=outcome.faults,
         )
 
-    def _rows(self, cluster: str, hosts: tuple[str, ...]) -> tuple[RankRow, ...]:
-        names = self._planned.names()
+    def _rows(self, cluster: str, hosts: tuple[str, ...], names: RankNames) -> tuple[RankRow, ...]:
         ranks = enumerate(hosts)
         return tuple(self._row(f"{cluster}:{number}", host, names) for number, host in ranks)
 

@@ -21,13 +21,21 @@ from typing import Any, BinaryIO, get_args, get_origin, get_type_hints
 
 from runtime.errors import GridError
 from runtime.shown_text import shown
-from runtime.views.facts import Fact, OutputWritten, Record
+from runtime.views.facts import Fact, OutputWritten, Record, RunPlanned
 from runtime.views.stream import cleaned
 
 VERSION = 1
 
 _HEAD = "facts of a run"
-_MOST_IN_LINE = 64 << 20
+_MOST_IN_LINE = 32 << 20
+_MOST_PARTS = 2_000_000
+"""Values and containers in a line, which take many times its bytes: more than a machine has."""
+
+_MOST_SECONDS = 1e10
+"""The latest time and the longest duration, which can be shown as a date: some centuries."""
+
+_MOST_NUMBER = 1 << 63
+_LONGEST_NAME = 1000
 _RECORDS: Mapping[str, type] = {kind.__name__: kind for kind in get_args(Record)}
 
 
@@ -67,7 +75,7 @@ def read_facts(stream: BinaryIO, file: str, *, may_be_empty: bool = False) -> It
     _check_heading(first, file)
     for number, line in enumerate(whole, 2):
         try:
-            plain = json.loads(line)
+            plain = _parsed(line)
             kind = _RECORDS.get(plain["fact"])
             if kind is None:
                 continue
@@ -79,7 +87,26 @@ def read_facts(stream: BinaryIO, file: str, *, may_be_empty: bool = False) -> It
                 place=file,
                 cure="Only gcm-deploy --record writes such files",
             ) from fault
-        yield Fact(time, cleaned(name), record if kind is OutputWritten else cleaned(record))
+        if kind is RunPlanned:  # all its texts are names, which have one line
+            record = cleaned(record, _one_line)
+        elif kind is not OutputWritten:
+            record = cleaned(record)
+        yield Fact(time, _one_line(name), record)
+
+
+def _one_line(name: str) -> str:
+    return shown(name, _LONGEST_NAME)
+
+
+def _parsed(line: bytes) -> Any:
+    """Return what a line of JSON says; raises _Misfit for one that says too much, ValueError."""
+    if line.count(b",") + line.count(b"[") + line.count(b"{") > _MOST_PARTS:
+        raise _Misfit("fact", f"more than {_MOST_PARTS:,} values")
+    return json.loads(line, parse_constant=_no_number)
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
 
 
 def _whole_lines(stream: BinaryIO, file: str) -> Iterator[bytes]:
@@ -139,8 +166,12 @@ def _value(kind: Any, plain: Any) -> Any:
         return _one_of(kind, args, plain)
     if kind is bytes and isinstance(plain, str):
         return plain.encode("utf-8", "surrogateescape")
-    if kind is float and type(plain) is int:
+    if kind is float and type(plain) in (int, float):
+        if not abs(plain) <= _MOST_SECONDS:
+            raise _Misfit(kind, plain)
         return float(plain)
+    if type(plain) is int and not abs(plain) < _MOST_NUMBER:
+        raise _Misfit(kind, "a number of too many digits")
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return kind(plain)
     if plain is None and kind is NoneType:

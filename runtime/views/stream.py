@@ -132,15 +132,18 @@ class FactStream:
             raise ListenerRaised from fault
 
 
-def cleaned(value: T) -> T:
-    """Return a record with all its texts as they may be shown; they can have several lines."""
+def cleaned(value: T, clean: Callable[[str], str] = shown_lines) -> T:
+    """Return a record with all its texts as they may be shown; they can have several lines.
+
+    Another way to `clean` may allow only one.
+    """
     made: Any = value
     if type(made) is str:  # members of enumerations stay what they are
-        made = shown_lines(made)
+        made = clean(made)
     elif isinstance(value, tuple):
-        made = tuple(map(cleaned, value))
+        made = tuple(cleaned(one, clean) for one in value)
     elif isinstance(value, Mapping):
-        made = {name: cleaned(one) for name, one in value.items()}
+        made = {cleaned(name, clean): cleaned(one, clean) for name, one in value.items()}
     elif hasattr(value, "__dataclass_fields__"):
-        made = type(value)(*(cleaned(getattr(value, one)) for one in made.__match_args__))
+        made = type(value)(*(cleaned(getattr(value, one), clean) for one in made.__match_args__))
     return made  # type: ignore[no-any-return]

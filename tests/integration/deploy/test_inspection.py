@@ -18,7 +18,7 @@ from runtime.cli.inspection import (
     open_to_inspection,
     running_deployments,
 )
-from runtime.views.fact_lines import heading
+from runtime.views.fact_lines import heading, line_of
 from runtime.views.facts import Fact, Logged, OutputWritten, RankSeen, RunSeen, StackSeen
 from runtime.views.stream import FactListeners
 from tests.commands import gcm_deploy
@@ -139,3 +139,40 @@ def test_who_takes_the_name_of_another_users_run_is_neither_shown_nor_told_of() 
         f"gcm-deploy: process {impostor.pid} is not one of your runs. gcm-deploy ps lists the runs"
         " of this machine\n",
     )
+
+
+NEVER_SILENT = """if True:
+    import os, socket, sys
+    os.setuid(65534)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"\\0gcm-deploy/65534/{os.getpid()}")
+        listener.listen()
+        print("here", flush=True)
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(100)
+                connection.sendall(sys.argv[1].encode())
+                try:
+                    while True:
+                        connection.sendall(sys.argv[2].encode() * 10_000)
+                except OSError:
+                    pass
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize("command", ["top", "web", "ps"])
+def test_of_another_users_process_root_takes_so_much_and_no_more(command: str) -> None:
+    said = line_of(Fact(1.0, "", Logged("x" * 50))).decode()
+    words = [sys.executable, "-c", NEVER_SILENT, HEADING, said]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as stranger:
+        assert stranger.stdout is not None
+        assert stranger.stdout.readline() == "here\n"
+        try:
+            done = gcm_deploy(command, str(stranger.pid))
+        finally:
+            stranger.kill()
+    assert done.returncode == 202
+    assert "more than 8 MiB" in done.stderr
+    assert "Traceback" not in done.stderr

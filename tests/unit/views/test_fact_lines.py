@@ -175,6 +175,38 @@ def test_what_is_no_record_is_refused(data: bytes, message: str) -> None:
     assert str(raised.value) == message
 
 
+@pytest.mark.parametrize(
+    ("fact", "why"),
+    [
+        ('"time":1e308,"name":"","fact":"RunStarted","record":{}', "1e+308 is no float"),
+        ('"time":NaN,"name":"","fact":"RunStarted","record":{}', "NaN is no number"),
+        (
+            '"time":1,"name":"","fact":"RunEnded","record":{"code":9223372036854775808}',
+            "'a number of too many digits' is no int",
+        ),
+        (
+            '"time":1,"name":"","fact":"RunEnded","record":{"code":0,"errors":['
+            + "[]," * 2_000_000
+            + "[]]}",
+            "more than 2,000,000 values",
+        ),
+    ],
+    ids=["too late", "no time", "too large", "too many"],
+)
+def test_what_no_run_says_is_refused_before_it_takes_memory_or_cannot_be_shown(
+    fact: str, why: str
+) -> None:
+    with pytest.raises(UnreadableFacts) as raised:
+        read(heading() + f"{{{fact}}}\n".encode())
+    assert why in str(raised.value)
+
+
+def test_names_of_a_machine_have_one_line() -> None:
+    plan = RunPlanned("a\nb", (), {"x\n": 1})
+    (read_again,) = read(written([Fact(0.0, "c\n", plan)]))
+    assert (read_again.name, read_again.record) == ("c\\n", RunPlanned("a\\nb", (), {"x\\n": 1}))
+
+
 def test_what_a_later_writer_adds_is_passed_over() -> None:
     later = json.loads(line_of(FACTS[2]))
     later["record"]["cores"] = 4
