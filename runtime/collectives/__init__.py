@@ -5,7 +5,7 @@ messages between sites. Each algorithm's module states the minimum of bytes over
 latencies; the tests count both.
 """
 
-__all__ = ["fault_of_rules"]
+__all__ = ["fault_of_rules", "left_to_ranks"]
 
 
 def fault_of_rules(text: str) -> str:
@@ -21,3 +21,14 @@ def fault_of_rules(text: str) -> str:
     except RuleFault as error:
         return str(error)
     return ""
+
+
+def left_to_ranks(text: str) -> str:
+    """Return what of such rules does not go through the components that they name, or nothing.
+
+    >>> left_to_ranks("flat")
+    ''
+    """
+    from runtime.collectives.rules import beside_components
+
+    return beside_components(text)

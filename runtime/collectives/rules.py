@@ -14,7 +14,15 @@ from collections.abc import Iterable, Sequence
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 from runtime.collectives.blocks import SEGMENT
-from runtime.collectives.choice import PLANS, SEGMENTED, Choice, PlanChoice, Sites
+from runtime.collectives.choice import (
+    COMPONENTS,
+    PLANS,
+    SEGMENTED,
+    Choice,
+    PlanChoice,
+    Sites,
+)
+from runtime.collectives.components import MOST_BYTES
 
 _RULE = re.compile(
     r"(?:(?P<operation>\w+)(?::(?P<least>\d+))?(?:@(?P<shape>[\d+|]+))?=)?"
@@ -22,6 +30,7 @@ _RULE = re.compile(
     re.ASCII,
 )
 _LEAST_SEGMENT = 1024
+_REDUCTIONS = {"Reduce", "Allreduce"}
 USUAL = "usual"
 
 
@@ -67,6 +76,30 @@ def read_rules(text: str) -> tuple[PlanRule, ...]:
         RuleFault: there is no such operation, or it has no such plan.
     """
     return tuple(map(_read_rule, text.split()))
+
+
+def beside_components(text: str) -> str:
+    """Return what does not go through the components of the machine where rules name these.
+
+    That is a sentence for the user, "" where no rule names them.
+
+    >>> beside_components("bcast=tree")
+    ''
+    >>> beside_components("gather=components")[:46]
+    'through components go Gather, in order of rank'
+    """
+    rules = [one for one in read_rules(text) if one.plan == COMPONENTS]
+    if not rules:
+        return ""
+    asked = {one.operation.lower() for one in rules}
+    through = [
+        name for name, plans in PLANS.items() if COMPONENTS in plans and asked & {"", name.lower()}
+    ]
+    reductions = " (of reductions SUM, PROD, MAX and MIN)" if {*through} & _REDUCTIONS else ""
+    return (
+        f"through components go {', '.join(through)}{reductions}, in order of ranks and of up to"
+        f" {MOST_BYTES >> 20} MiB of all members; all else goes between ranks as usual"
+    )
 
 
 def _read_rule(word: str) -> PlanRule:

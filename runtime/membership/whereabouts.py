@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -20,7 +21,7 @@ class RankArrival:
     `rank` and `size` are those of its native MPI; `size` is None where MPI does not know it. `tags`
     is the greatest tag that MPI has, `segments` are files of its shared memory, which are removed
     when the rank could not. `doors` are the addresses that it advertises to ranks of other
-    clusters. Its front-end knows the `incarnation`.
+    clusters. `order` is that of the bytes of its numbers. Its front-end knows the `incarnation`.
     """
 
     host: str
@@ -31,6 +32,7 @@ class RankArrival:
     tags: int | None = None
     segments: tuple[str, ...] = ()
     doors: AdvertisedAddresses = NOT_ADVERTISED
+    order: str = sys.byteorder
     incarnation: int = 1
 
     @classmethod
@@ -67,6 +69,7 @@ _ARRIVAL: dict[str, type | tuple[type, ...]] = {
     "tags": (int, type(None)),
     "segments": (list, tuple),
     "doors": (list, tuple),
+    "order": str,
     "incarnation": int,
 }
 

@@ -35,6 +35,7 @@ from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.wait_reports import WaitReports
+from runtime.shown_text import shown
 from runtime.transport.keys import parsed
 from runtime.views.facts import (
     TRACEBACK,
@@ -121,8 +122,16 @@ class ClusterReports:
     def rank_ready(self, rank: str, facts: Facts) -> None:
         """Take in what a rank tells about itself."""
         arrival = RankArrival.parse(facts)
-        self.post(RankReady(rank))
         name = self.ranks.names.name(rank)
+        if other := self.ranks.of_other_order(arrival):
+            why = (
+                f"{name} on {arrival.host} has numbers in the order {shown(arrival.order)}-endian,"
+                f" {other} has the other one: what they send each other would arrive as other"
+                " numbers. Run on hosts of one order of bytes"
+            )
+            self.post(StepFailed(f"ranks:{self._cluster}", why, is_final=True))
+            return
+        self.post(RankReady(rank))
         _log.info("%s is process %d on %s, %s", name, arrival.pid, arrival.host, arrival.mpi)
         self.codes.rank_ready(rank, arrival)
         self.facts.tell(rank, RankStarted(arrival.host, arrival.pid, arrival.mpi))

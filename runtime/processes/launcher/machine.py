@@ -12,6 +12,7 @@ from datetime import timedelta
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
+from runtime.collectives import left_to_ranks
 from runtime.coupling.deployed_codes import Codes
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.errors import GridError
@@ -326,6 +327,8 @@ class Machine:
     def _execute(self, facts: FactStream) -> None:
         facts.tell(MACHINE, RunPlanned.of(self.plan))
         warn_of_programs(self.plan)
+        if left := left_to_ranks(self.plan.deployment.plans):
+            _log.warning("plans: %s", left)
         launcher = LocalLauncher() if self._warm is None else self._warm.launcher
         with launcher as local, Reactor("engine") as reactor:
             post = self._queue.put

@@ -147,6 +147,14 @@ class RankProcesses:
             if not (place.was_lost or name in self._absent):
                 place.orders.lost([death.plain])
 
+    def of_other_order(self, arrival: RankArrival) -> str:
+        """Return the name of a rank whose numbers have another order of bytes, "" if there is none.
+
+        What is sent between the two would be taken for other numbers.
+        """
+        first = next(iter(self._arrivals.items()), None)
+        return "" if first is None or first[1].order == arrival.order else self.names.name(first[0])
+
     # --- others in their place --------------------------------------------------------------------
 
     def arrived(self, rank: str, arrival: RankArrival) -> None:

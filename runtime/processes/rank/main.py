@@ -96,7 +96,7 @@ def _facts(options: RankOptions) -> dict[str, Any]:
     world = native_world(is_on_one_host=options.is_on_one_host)
     rank = (options.first or 0) + world.rank
     facts |= {"rank": rank, "size": world.size, "mpi": world.library}
-    facts["tags"] = world.tag_limit
+    facts |= {"tags": world.tag_limit, "order": sys.byteorder}
     if options.is_again:  # in a native world of its own
         facts |= {"rank": options.rank, "size": None}
     segments = mapped_segments()
