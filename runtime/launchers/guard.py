@@ -392,13 +392,17 @@ class Guard:
 
         A list of processes misses what one that ends just now has just started. That becomes a
         child of this one, so nothing is left only where there are no children either.
+
+        Outputs are read no more once it is known what the processes share: one that writes ends
+        then, and leaves that.
         """
         forget_signals()
-        for descriptor in list(self.ready):
-            self.drop(descriptor)
-        asked: set[int] = set()
         shared = {path for child in self.children.values() for path in child.shared}
         number, deadline, pause = family.TERM, time.monotonic() + GRACE, 0.001
+        asked = self.everything()
+        shared |= end_with(asked, number)
+        for descriptor in list(self.ready):
+            self.drop(descriptor)
         while (left := self.everything()) or family.has_children():
             now = time.monotonic()
             if number == family.TERM and now > deadline:

@@ -52,10 +52,10 @@ def launcher() -> Iterator[LocalLauncher]:
         yield made
 
 
-def holding(launcher: LocalLauncher, *files: str) -> Process:
+def holding(launcher: LocalLauncher, *files: str, holder: str = HOLDER) -> Process:
     """Return a process that has these files by now."""
     process: Process = launcher.start(
-        Command((sys.executable, "-c", HOLDER, *files)), Lines(lambda *_: None)
+        Command((sys.executable, "-c", holder, *files)), Lines(lambda *_: None)
     )
     while not mapped_segments(process.pid or 0):
         assert process.exit is None
@@ -98,3 +98,13 @@ def test_a_launcher_that_ends_leaves_none(
     launcher.close()
     assert not os.path.exists(shared)
     assert os.path.exists(own)
+
+
+def test_what_ends_because_nobody_reads_its_output_any_more_leaves_none(
+    launcher: LocalLauncher, names: Callable[[str], str]
+) -> None:
+    shared = names("mpich_shm_")
+    writing = HOLDER.replace("signal.pause()", 'print("more", flush=True)')
+    holding(launcher, names("my_data_"), shared, holder=writing)
+    launcher.close()
+    assert not os.path.exists(shared)
