@@ -20,8 +20,12 @@ class MissingClasses:
     Interceptors are noted as well; controllers of controller files, each with its interface;
     these files, each with its name in the documents; and descriptions of membranes, each with the
     predefined membrane that its components would have without it.
+
+    Where nothing `imports` the code of others, all classes but those of this package are missing:
+    a module runs when it is imported.
     """
 
+    imports: bool = True
     stand_ins: dict[str, type[Any]] = field(default_factory=dict)
     interceptors: set[str] = field(default_factory=set)
     controllers: dict[str, str] = field(default_factory=dict)
@@ -33,6 +37,10 @@ class MissingClasses:
 
         def load(dotted: str) -> object:
             try:
+                if not self.imports and not dotted.strip().startswith("gcm."):
+                    raise ClassFault(
+                        "missing-module", f"nothing is imported, so '{dotted}' neither"
+                    )
                 return load_class(dotted)
             except ClassFault as fault:
                 if is_missing(fault.code) and "${" not in dotted:

@@ -21,12 +21,13 @@ CLASSES_NOT_CHECKED = "classes-not-checked"
 """A warning about an assembly, which is left out where ADL documents are checked too."""
 
 
-def check(files: Sequence[str], roots: Sequence[str], style: str, structure: bool = False) -> int:
+def check(
+    files: Sequence[str], roots: Sequence[str], style: str, missing: MissingClasses | None = None
+) -> int:
     """Check the files and write what was found; return 1 if there is an error.
 
-    With `structure`, the classes that ADL documents name need not exist.
+    With `missing`, which collects them, the classes that ADL documents name need not exist.
     """
-    missing = MissingClasses() if structure else None
     found = _find(files, roots, missing)
     findings, errors = found.by_location(), len(found.errors)
     if style == "json":

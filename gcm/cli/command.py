@@ -6,9 +6,13 @@ import argparse
 import io
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from gcm.cli.options import GCM
 from gcm.cli.output import written
+
+if TYPE_CHECKING:
+    from gcm.adl import MissingClasses
 
 WRONG_USAGE = 2
 
@@ -50,12 +54,12 @@ def _dispatch(options: argparse.Namespace, parser: argparse.ArgumentParser) -> i
         case "check":
             from gcm.cli.check import check
 
-            return check(options.files, options.path, options.format, options.structure)
+            return check(options.files, options.path, options.format, _missing(options))
         case "show":
             from gcm.cli.show import show
 
             return show(
-                options.file, options.settings, options.path, options.format, options.structure
+                options.file, options.settings, options.path, options.format, _missing(options)
             )
         case "draw":
             from gcm.cli.draw import draw_file
@@ -66,7 +70,7 @@ def _dispatch(options: argparse.Namespace, parser: argparse.ArgumentParser) -> i
                 options.path,
                 options.output,
                 controls=options.controls,
-                structure=options.structure,
+                missing=_missing(options),
                 fold=not options.unfold,
                 colours=options.colours,
             )
@@ -83,3 +87,12 @@ def _dispatch(options: argparse.Namespace, parser: argparse.ArgumentParser) -> i
             from gcm.cli.run import run
 
             return run(options.file, options.settings, options.path, options.interface)
+
+
+def _missing(options: argparse.Namespace) -> MissingClasses | None:
+    """Return what collects the classes that need not be there; None where all have to be."""
+    from gcm.adl import MissingClasses
+
+    if options.structure or options.no_imports:
+        return MissingClasses(imports=not options.no_imports)
+    return None

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import PurePath
 
+from gcm.adl import MissingClasses
 from gcm.adl.picture import scene_of_plan
 from gcm.cli.load import Settings, load_plan
 from gcm.drawing import Colours, OutputError, check_ending, draw, write_picture
@@ -19,7 +20,7 @@ def draw_file(
     output: str,
     *,
     controls: bool = False,
-    structure: bool = False,
+    missing: MissingClasses | None = None,
     fold: bool = True,
     colours: Colours = Colours.AUTO,
 ) -> int:
@@ -35,7 +36,7 @@ def draw_file(
     try:
         if output:
             check_ending(output)
-        plan = load_plan(file, settings, roots, structure)
+        plan = load_plan(file, settings, roots, missing)
         if plan is None:
             return 1
         picture = draw(scene_of_plan(plan), controls=controls, fold=fold)

@@ -13,14 +13,13 @@ Settings = Sequence[tuple[str, str]]
 
 
 def load_plan(
-    file: str, settings: Settings, roots: Sequence[str], structure: bool = False
+    file: str, settings: Settings, roots: Sequence[str], missing: MissingClasses | None = None
 ) -> AssemblyPlan | None:
     """Return the plan of a document, or None after reporting everything wrong with it.
 
-    Only with `structure` classes need not exist; missing ones are listed.
+    Only with `missing` classes need not exist; it collects them, and they are listed.
     """
     diagnostics = Diagnostics()
-    missing = MissingClasses() if structure else None
     plan = plan_document(
         file, arguments=dict(settings), roots=roots, diagnostics=diagnostics, missing=missing
     )

@@ -35,6 +35,11 @@ _STRUCTURE = Option(
     "--structure", action="store_true",
     help="the structure only: classes may be missing, definitions may be abstract",
 )  # fmt: skip
+_NO_IMPORTS = Option(
+    "--no-imports", action="store_true",
+    help="import no code beside the document, for one that others wrote; all classes are missing, "
+    "as --structure allows",
+)  # fmt: skip
 _FORMAT = Option(
     "--format", choices=("text", "json"), default="text", help="for people or for programs"
 )
@@ -43,9 +48,11 @@ _CHECK = _command(
     "check",
     "report every fault of every file",
     "Nothing is made or started, but the Python classes that the files name are imported.\n"
+    "That runs their modules; --no-imports looks at documents of others without that.\n"
     "The exit code is 1 if there is an error.",
     Option("files", nargs="+", metavar="FILE", help="an ADL document or a deployment descriptor"),
     _STRUCTURE,
+    _NO_IMPORTS,
     _FORMAT,
     _PATH,
     examples="""
@@ -64,6 +71,7 @@ _SHOW = _command(
     _SET,
     _PATH,
     _STRUCTURE,
+    _NO_IMPORTS,
     _FORMAT,
     examples="""
         gcm show hello.fractal
@@ -81,6 +89,7 @@ _DRAW = _command(
     _SET,
     _PATH,
     _STRUCTURE,
+    _NO_IMPORTS,
     Option(
         "-o", "--output", metavar="FILE", default="", help="write there, not to standard output"
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
+from gcm.adl import MissingClasses
 from gcm.adl.plan import BindingPlan, ComponentPlan, MembranePlan, parts_of_exported
 from gcm.adl.writing import text_of
 from gcm.cli.load import Settings, load_plan
@@ -18,10 +19,14 @@ Targets = dict[str, list[str]]
 
 
 def show(
-    file: str, settings: Settings, roots: Sequence[str], style: str, structure: bool = False
+    file: str,
+    settings: Settings,
+    roots: Sequence[str],
+    style: str,
+    missing: MissingClasses | None = None,
 ) -> int:
     """Write the tree of the assembly of a document; return 1 if the document has faults."""
-    plan = load_plan(file, settings, roots, structure)
+    plan = load_plan(file, settings, roots, missing)
     if plan is None:
         return 1
     if style == "json":

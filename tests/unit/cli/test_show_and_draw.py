@@ -218,3 +218,20 @@ def test_colours_and_folding_are_chosen_on_the_command_line(gcm: Gcm, tmp_path: 
     _, unfolded, _ = gcm("draw", str(file), "--unfold")
     assert ">p3</text>" in unfolded
     assert "prefers-color-scheme" in unfolded
+
+
+@pytest.mark.parametrize("command", ["check", "show", "draw"])
+def test_a_document_of_others_is_looked_at_without_running_the_code_beside_it(
+    tmp_path: Path, gcm: Gcm, command: str
+) -> None:
+    module = f"code_of_others_to_{command}"
+    (tmp_path / f"{module}.py").write_text("class A: pass\n")
+    document = tmp_path / "a.fractal"
+    document.write_text(
+        f'<definition name="a"><component name="x"><content class="{module}.A"/></component>'
+        "</definition>"
+    )
+    code, _, err = gcm(command, "--no-imports", str(document))
+    assert (code, module in sys.modules) == (0, False), err
+    gcm(command, "--structure", str(document))
+    assert sys.modules.pop(module, None) is not None
