@@ -8,25 +8,34 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+_START_TIME = 19
+"""Which field behind the name in /proc/PID/stat has the time of the start."""
+
 GONE_WITHIN = 20.0
 """In how many seconds everything of a run has to have gone."""
 
 
 def marked_processes(variable: str, mark: str) -> dict[int, str]:
-    """Return name and command of every process with this variable, however far it wandered."""
+    """Return name and command of every process with this variable, however far it wandered.
+
+    They come in the order in which they were started, whatever their numbers: these begin anew.
+    """
     found = {}
+    begun = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         try:
             environment = (entry / "environ").read_bytes()
             name, command = (entry / "comm").read_text(), (entry / "cmdline").read_bytes()
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if f"{variable}={mark}".encode() in environment.split(b"\0") and command:
             words = command.replace(b"\0", b" ").decode()
             found[int(entry.name)] = f"{name.strip()} {words}"
-    return found
+            begun[int(entry.name)] = int(fields[_START_TIME])
+    return {pid: found[pid] for pid in sorted(found, key=lambda pid: (begun[pid], pid))}
 
 
 def files_below(folder: Path) -> list[str]:

@@ -187,7 +187,7 @@ class Bench:
         return set(file.read_text().splitlines()) if file.exists() else set()
 
     def processes(self) -> dict[int, str]:
-        """Return name and command of every process that was started."""
+        """Return name and command of every process that was started, in that order."""
         return marked_processes(MARK, self.mark)
 
     def wait_until_gone(self, seconds: float = GONE_WITHIN) -> list[str]:

@@ -74,7 +74,7 @@ def killed(_: Bench, run: Running) -> None:
 
 def without_a_front_end(bench: Bench, _: Running) -> None:
     named = [pid for pid, line in bench.processes().items() if "gcm-front-end" in line]
-    both = [pid for pid in named if parent_of(pid) == min(named)]
+    both = [pid for pid in named if parent_of(pid) == named[0]]
     os.kill(both[-1], signal.SIGKILL)
 
 

@@ -53,7 +53,7 @@ def test_a_killed_front_end_or_process_manager_takes_only_its_own_cluster_along(
     def strike(_identifier: str, text: str) -> None:
         if text == "up":
             named = [pid for pid, line in bench.processes().items() if line.startswith(name)]
-            os.kill(sorted(named)[place], signal.SIGKILL)
+            os.kill(named[place], signal.SIGKILL)
 
     bench.recorder.on_line = strike
     outcome = bench.deploy(bench.plan(PROGRAM, grid=TWO, failures="return"))
@@ -90,7 +90,7 @@ def test_a_recovery_that_has_no_place_for_lost_ranks_says_so_at_all_survivors(
     def strike(_identifier: str, text: str) -> None:
         if text == "up":
             named = [pid for pid, line in bench.processes().items() if line.startswith(name)]
-            os.kill(max(named), signal.SIGKILL)
+            os.kill(named[-1], signal.SIGKILL)
 
     bench.recorder.on_line = strike
     outcome = bench.deploy(bench.plan(REBUILDING, grid=TWO, failures="return"))
