@@ -10,6 +10,7 @@ from gcm.documents import Severity
 from runtime.doctor.examination import Examination
 from runtime.doctor.jobs import JobTrial
 from runtime.doctor.records import Finding, Record
+from runtime.native_mpi import version_in
 from runtime.shown_text import shown_lines, shown_table
 
 _GIB = 1 << 30
@@ -55,6 +56,8 @@ def _host(record: Record) -> dict[str, object]:
         "packages": dict(facts.packages),
         "mpi": facts.library,
         "mpiexec": facts.mpiexec,
+        "mpiexec_why": facts.mpiexec_why,
+        "mpiexec_version": version_in(facts.mpiexec_version),
         "files": facts.files,
         "free": {room.folder: room.free for room in facts.folders},
         "interfaces": dict(facts.interfaces),
@@ -65,6 +68,8 @@ def print_report(examined: Examination) -> None:
     """Print the hosts as a table, then the findings."""
     rows, width = map(_row, examined.records), columns_of(sys.stdout)
     print(shown_table(_COLUMNS, rows, numbers=_NUMBERS, width=width), end="")
+    if starters := [one for one in map(_starter, examined.records) if one]:
+        print("", *map(shown_lines, starters), sep="\n")
     for trial in examined.jobs:
         print(f"\n{shown_lines(_job(trial))}")
     paint = Paint.on(sys.stdout)
@@ -86,10 +91,19 @@ def _row(record: Record) -> tuple[str, ...]:
         facts.host,
         ".".join(map(str, facts.version)),
         *versions,
-        facts.library or "-",
+        facts.library.partition(", package")[0] or "-",
         str(facts.files) if facts.files >= 0 else "unlimited",
         free,
     )
+
+
+def _starter(record: Record) -> str:
+    """Return which `mpiexec` the ranks of a host have, and why; "" where they have none."""
+    facts = record.facts
+    if facts is None or not record.host.needs_mpi or not facts.mpiexec:
+        return ""
+    version = version_in(facts.mpiexec_version) or "of an unknown MPI"
+    return f"mpiexec of {record.host.where}: {facts.mpiexec}, {version}, {facts.mpiexec_why}"
 
 
 def _job(trial: JobTrial) -> str:

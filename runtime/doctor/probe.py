@@ -37,6 +37,7 @@ ANSWER_TIMEOUT = 10.0
 _SIOCGIFFLAGS, _SIOCGIFADDR = 0x8913, 0x8915
 _UP, _LOOPBACK = 0x1, 0x8
 _NAME_LIMIT = 15
+_LONGEST_VERSION = 2000
 
 # Loads the MPI library without starting it.
 _LIBRARY = (
@@ -61,7 +62,7 @@ def facts(asked: dict[str, Any]) -> dict[str, Any]:
         "packages": {name: _version_of(name) for name in VERSIONS},
         "library": library,
         "library_fault": fault,
-        "mpiexec": _program(asked["mpiexec"]),
+        **_starter(asked["mpiexec"]),
         "ssh": shutil.which("ssh") or "",
         "names": dict(zip(names, addresses, strict=True)),
         "interfaces": _interfaces(),
@@ -164,6 +165,27 @@ def _library() -> list[str]:
     if done.returncode == 0 and lines:
         return [" ".join(lines[0].split()), ""]
     return ["", (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]]
+
+
+def _starter(name: str) -> dict[str, str]:
+    """Return which `mpiexec` a run would take, why that one, and what it says of its version."""
+    path = _program(name)
+    beside = os.path.dirname(path) == os.path.dirname(sys.executable)
+    why = "as named" if os.sep in name else "beside its Python" if beside else "the first on PATH"
+    return {"mpiexec": path, "mpiexec_why": why, "mpiexec_version": _says(path) if path else ""}
+
+
+def _says(program: str) -> str:
+    """Return what a program says of its version."""
+    try:
+        done = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=IMPORT_TIMEOUT, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout[:_LONGEST_VERSION]
 
 
 def _program(name: str) -> str:

@@ -72,7 +72,8 @@ class HostFacts:
 
     `missing` are modules that it was asked for and does not have. With `is_managed` its Python
     refuses packages that pip would install; without `has_venv` it cannot make a Python that takes
-    them. `library` is the MPI library that mpi4py loads, `library_fault` why it cannot load one.
+    them. `mpiexec` is the one that a run takes, `mpiexec_why` why, `mpiexec_version` what it says
+    of itself. `library` is what mpi4py loads as its MPI, `library_fault` why it cannot load one.
     `names` maps names to addresses, an empty list for an unknown name. `interfaces` are names and
     addresses of network interfaces. `files` is how many files a process may have open.
     """
@@ -85,6 +86,8 @@ class HostFacts:
     library: str = ""
     library_fault: str = ""
     mpiexec: str = ""
+    mpiexec_why: str = ""
+    mpiexec_version: str = ""
     ssh: str = ""
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     interfaces: tuple[tuple[str, str], ...] = ()
@@ -98,6 +101,7 @@ class HostFacts:
 
 _FACTS = {
     **dict.fromkeys(("host", "user", "python", "library", "library_fault", "mpiexec", "ssh"), str),
+    **dict.fromkeys(("mpiexec_why", "mpiexec_version"), str),
     **dict.fromkeys(("is_managed", "has_venv"), bool),
     **dict.fromkeys(("files", "most_files"), int),
     "version": [int],

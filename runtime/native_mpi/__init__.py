@@ -17,6 +17,7 @@ from runtime.native_mpi.known import (
     native_mpi,
     native_mpi_of_library,
     native_mpi_of_version,
+    version_in,
 )
 from runtime.native_mpi.managed import ManagedRanks
 from runtime.native_mpi.mpich import MPICH, MPICH_WHEEL
@@ -48,4 +49,5 @@ __all__ = [
     "native_mpi_of_version",
     "python_module",
     "run_directory_arguments",
+    "version_in",
 ]

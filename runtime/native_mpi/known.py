@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from runtime.native_mpi.contract import AUTO, NativeMpi
 from runtime.native_mpi.mpich import MPICH, MPICH_WHEEL
 from runtime.native_mpi.openmpi import OPEN_MPI
+
+_VERSION = re.compile(r"\b\d+\.\d[\w.]*")
 
 KNOWN: tuple[NativeMpi, ...] = (MPICH, OPEN_MPI)
 """All that a place may have. The first one that recognises something is taken."""
@@ -30,6 +34,16 @@ def native_mpi_of_version(words: str) -> NativeMpi | None:
     'openmpi'
     """
     return next((one for one in KNOWN if any(mark in words for mark in one.marks)), None)
+
+
+def version_in(words: str) -> str:
+    """Return the MPI and its version as an `mpiexec` says them, "" if it says neither.
+
+    >>> version_in("mpiexec (OpenRTE) 4.1.4"), version_in("HYDRA build details: Version: 5.0.2")
+    ('openmpi 4.1.4', 'mpich 5.0.2')
+    """
+    native, number = native_mpi_of_version(words), _VERSION.search(words)
+    return " ".join((*([native.name] if native else []), *([number[0]] if number else [])))
 
 
 def native_mpi_of_library(flavour: str, library: str) -> NativeMpi:

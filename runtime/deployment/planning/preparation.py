@@ -16,12 +16,14 @@ NO_MODULES = "gcm-modules: "
 _PREPARE = f'eval "$1" </dev/null >&2 || exit {NOT_PREPARED}; shift; exec "$@"'
 
 
-def preparation(host: FrontEnd) -> tuple[str, ...]:
+def preparation(host: FrontEnd, active: str = "") -> tuple[str, ...]:
     """Return the words that go before a command on a host, none where nothing is needed.
 
     They run in a login shell, whose profile defines the `module` command of a site, and become the
     command in the end, so that a front-end, its `mpiexec` and all ranks on this host inherit what
     was set. The modules and the line come before the container, whose program they may bring.
+    `active` is the search path of the user's own shell where that is on the same site: what is
+    active there, such as a virtual environment, comes before what the profile has, behind modules.
 
     >>> preparation(FrontEnd("h", modules=("a/5",), before="ulimit -l unlimited"))[3:]
     ('gcm', 'module load a/5 || { echo gcm-modules: a/5 >&2; exit 87; }; ulimit -l unlimited')
@@ -30,7 +32,8 @@ def preparation(host: FrontEnd) -> tuple[str, ...]:
     """
     names = shlex.join(host.modules)
     load = f"module load {names} || {{ echo {NO_MODULES}{names} >&2; exit {NOT_PREPARED}; }}"
-    line = "; ".join(filter(None, (load if names else "", host.before)))
+    path = f"export PATH={shlex.quote(active)}:$PATH" if active else ""
+    line = "; ".join(filter(None, (path, load if names else "", host.before)))
     shell = ("/bin/sh", "-lc", _PREPARE, "gcm", line) if line else ()
     image = (host.container_program, "exec", host.container) if host.container else ()
     return (*shell, *image)

@@ -29,14 +29,6 @@ The last argument is for how many seconds it waits for the host.
 """
 
 
-_KEEP_PATH = 'PATH="$1:$PATH"; export PATH; shift; exec "$@"'
-_ACTIVE = ("/bin/sh", "-c", _KEEP_PATH, "gcm", os.environ.get("PATH", os.defpath))
-"""What goes before a command in a job, so that it finds programs as on this login node.
-
-A virtual environment may be active here, of which the profile of a login shell knows nothing.
-"""
-
-
 def usual_launcher(
     cluster: DeployedCluster,
     local: LocalLauncher,
@@ -53,7 +45,8 @@ def usual_launcher(
     python = cluster.front_end.python
     python = "" if python == PYTHON else python
     here = not cluster.hops and cluster.batch is not None
-    within = (*within, *(_ACTIVE if here else ()), *preparation(cluster.front_end))
+    active = os.environ.get("PATH", os.defpath) if here else ""
+    within = (*within, *preparation(cluster.front_end, active))
     if here:
         return CommandLauncher(
             local,

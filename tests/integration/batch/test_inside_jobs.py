@@ -60,7 +60,7 @@ def test_ranks_of_open_mpi_run_on_the_nodes_that_are_granted(slurm: Slurm, open_
 
 
 def test_a_job_has_the_environment_that_is_active_on_the_login_node(slurm: Slurm) -> None:
-    """Neither a Python nor an mpiexec is named, and no profile leads to them."""
+    """Behind what is loaded there. Neither a Python nor an mpiexec is named, nor in a profile."""
     (slurm.work / "hello.py").write_text(HELLO)
     (slurm.work / "job.xml").write_text(
         '<deployment><application script="hello.py"/><grid><site><cluster>'
@@ -71,3 +71,12 @@ def test_a_job_has_the_environment_that_is_active_on_the_login_node(slurm: Slurm
     code, said, errors = slurm.call("env", f"PATH={path}", *COMMAND, "job.xml")
     assert (code, errors) == (0, "")
     assert sorted(said.splitlines()) == ["0 of 2 on c1", "1 of 2 on c1"]
+    module = slurm.work / "module"
+    module.mkdir()
+    (module / "mpiexec").write_text('#!/bin/sh\necho "that of the module"; exit 1\n')
+    (module / "mpiexec").chmod(0o755)
+    text = (slurm.work / "job.xml").read_text()
+    loaded = text.replace("<front-end", f"<front-end before='PATH={module}:$PATH'")
+    (slurm.work / "job.xml").write_text(loaded)
+    code, _, errors = slurm.call("env", f"PATH={path}", *COMMAND, "job.xml")
+    assert (code, "that of the module" in errors) == (203, True), errors
