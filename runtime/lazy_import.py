@@ -36,8 +36,8 @@ _QUIET = ("debug", "info")
 """Levels that are shown only where the program has set up `logging`, and so has imported it."""
 
 
-def _unheard(*_: object) -> None:
-    """Write nothing."""
+def _unheard(*_: object, **__: object) -> None:
+    """Write nothing, whatever a logger would take."""
 
 
 class _LazyLog:

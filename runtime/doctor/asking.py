@@ -89,7 +89,7 @@ class Conversation:
         except LaunchError as fault:
             return fault
         if self._node and ended.code == SSH_ENDED:
-            return diagnose(self._place, ended.code, self._process.tail)
+            return diagnose(self._place, ended, self._process.tail)
         return LaunchError(
             f"the probe ended ({ended})",
             place=self._place,

@@ -98,6 +98,24 @@ class Exit:
         """The code a shell would report: 128 plus the number of a signal."""
         return self.code if self.code is not None else 128 + (self.signal or 0)
 
+    @classmethod
+    def of_returncode(cls, code: int) -> Exit:
+        """Return the end that `subprocess` tells of, where a negative number is that of a signal.
+
+        >>> str(Exit.of_returncode(-9))
+        'killed by SIGKILL'
+        """
+        return cls(code=code) if code >= 0 else cls(signal=-code)
+
+    @property
+    def predicate(self) -> str:
+        """What is said of a process that ended so.
+
+        >>> f"ssh {Exit(code=255).predicate}; nice {Exit(signal=9).predicate}"
+        'ssh ended with exit code 255; nice was killed by SIGKILL'
+        """
+        return f"{'ended with' if self.signal is None else 'was'} {self}"
+
     def __str__(self) -> str:
         """Say it in words."""
         if self.signal is None:

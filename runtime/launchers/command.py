@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from runtime.deployment.planning.preparation import NO_MODULES, NOT_PREPARED
 from runtime.launchers import bootstrap, wire
-from runtime.launchers.base import Command, OutputStream
+from runtime.launchers.base import Command, Exit, OutputStream
 from runtime.launchers.errors import (
     BadHop,
     LauncherClosed,
@@ -85,10 +85,10 @@ class CommandLauncher(GuardSession):
         self._keep_lease()
         local.call_later(timeout, self._on_deadline)
 
-    def explain(self, code: int | None, lines: Sequence[str]) -> LaunchError:
+    def explain(self, ended: Exit, lines: Sequence[str]) -> LaunchError:
         """Return the error for a command that ended, with its last words, before Python began."""
         return WayFailed(
-            f"'{self._client.command.argv[0]}', which leads there, ended with exit code {code}",
+            f"'{self._client.command.argv[0]}', which leads there, {ended.predicate}",
             place=self._way,
             cause="\n".join(lines),
             cure="Try the same command by hand, with a program such as 'true'",
@@ -127,7 +127,7 @@ class CommandLauncher(GuardSession):
         if code.code == NOT_PREPARED:
             self.lose(not_prepared(self._way, lines))
             return
-        self.lose(self.explain(code.code, lines or self._banner()))
+        self.lose(self.explain(code, lines or self._banner()))
 
     def _on_deadline(self) -> None:
         if self._facts is None:

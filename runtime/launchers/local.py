@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from runtime.launchers import bootstrap, wire
+from runtime.launchers.base import Exit
 from runtime.launchers.errors import LauncherClosed
 from runtime.launchers.guard import GRACE
 from runtime.launchers.guarded import shielded
@@ -184,7 +185,9 @@ class LocalLauncher(GuardSession):
             self._kill_orphans()
             self._complaints.finish()
             cause = "\n".join(self._complaints.lines)
-            self.lose(broken(self.place, f"the guard ended by itself (status {code})", cause))
+            self.lose(
+                broken(self.place, f"the guard ended by itself ({Exit.of_returncode(code)})", cause)
+            )
 
     def _kill_orphans(self) -> None:
         """End the commands a guard left that was killed itself; wanderers cannot be found."""

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from runtime.launchers.base import Exit
 from runtime.launchers.errors import LoginFailed, MissingSsh
 from runtime.launchers.hops import (
     Hop,
@@ -77,7 +78,7 @@ class Master:
             code = _on_terminal([*argv, self._alias])
         if self.process() is None:
             raise LoginFailed(
-                f"no connection was opened; ssh ended with status {code}",
+                f"no connection was opened; ssh {Exit.of_returncode(code).predicate}",
                 place=self._alias,
                 cure="See what ssh has said, and answer before the host loses patience",
             )

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from runtime.launchers.base import Command
+from runtime.launchers.base import Command, Exit
 from runtime.launchers.command import CommandLauncher
 from runtime.launchers.errors import BadHop, CommandNotFound, LaunchError, MissingSsh
 from runtime.launchers.hops import NEEDED, Hop, aliases, configuration, own_socket, user_files
@@ -77,9 +77,9 @@ class SshLauncher(CommandLauncher):
             lease=lease,
         )
 
-    def explain(self, code: int | None, lines: Sequence[str]) -> LaunchError:
+    def explain(self, ended: Exit, lines: Sequence[str]) -> LaunchError:
         """Return what the last words of the ssh client mean."""
-        return diagnose(self._way, code, lines, self._login)
+        return diagnose(self._way, ended, lines, self._login)
 
     def explain_start(self, fault: LaunchError) -> LaunchError:
         """Return what it means here that the client could not be started."""

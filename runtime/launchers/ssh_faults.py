@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from runtime.launchers.base import Exit
 from runtime.launchers.errors import (
     AuthenticationRefused,
     ConnectionRefused,
@@ -97,7 +98,7 @@ _FAULTS = (
 
 
 def diagnose(
-    way: str, code: int | None, lines: Sequence[str], login: str = "ssh by hand"
+    way: str, ended: Exit, lines: Sequence[str], login: str = "ssh by hand"
 ) -> LaunchError:
     """Return the error for an ssh client that ended before the guard at the far end spoke.
 
@@ -111,7 +112,7 @@ def diagnose(
                 fault.what, place=way, cause=text, cure=fault.cure.format(login=login)
             )
     return SshFailed(
-        f"ssh ended with status {code} before anything could be started",
+        f"ssh {ended.predicate} before anything could be started",
         place=way,
         cause=text,
         cure="Try the same way by hand: ssh and a command such as 'true'",

@@ -110,6 +110,27 @@ def test_the_communicators_of_the_machine_are_there_once_plain_mpi_is_up(plain: 
     assert said == ["2 2", "2 2", "False False", "False False"]
 
 
+SESSIONS = """
+    from mpi4py import MPI
+
+    session, other = MPI.Session.Init(), MPI.Session.Init()
+    made = MPI.Intracomm.Create_from_group(session.Create_group("mpi://SELF"))
+    print(f"{made.allreduce(1)} {session.Get_num_psets() > 0} {type(session) is MPI.Session}")
+    if MPI.COMM_WORLD.rank == 0:
+        other.Finalize()
+"""
+
+
+@pytest.mark.parametrize(
+    ("layout", "comm_world"), [("2", "grid"), ("2", "cluster"), ("1+1", "grid")]
+)
+def test_a_program_may_leave_sessions_open(
+    grid: Grid, plain: Plain, layout: str, comm_world: str
+) -> None:
+    said = grid(layout, SESSIONS, comm_world=comm_world)
+    assert Counter(said[0] + said[1]) == Counter(plain(2, SESSIONS))
+
+
 HANDLERS = """
     import os, tempfile
     import mpi4py

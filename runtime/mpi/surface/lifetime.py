@@ -134,4 +134,6 @@ def Finalize() -> None:
 
 def put_into_mpi4py() -> None:
     """Show the same to a program that uses mpi4py's own `MPI`: it is initialised, too."""
-    vars(MPI).update({name: globals()[name] for name in CALLS})
+    from runtime.mpi.surface.open_sessions import OpenSession
+
+    vars(MPI).update({name: globals()[name] for name in CALLS}, Session=OpenSession)

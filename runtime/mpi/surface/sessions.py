@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from mpi4py import MPI
 
 from runtime.mpi.process.options import handle_as_asked
 from runtime.mpi.progress.predefined import predefined
-from runtime.mpi.values.substitute_type import SubstituteType
+from runtime.mpi.surface.open_sessions import OpenSession
 
 _WORLD = "mpi://WORLD"
 
 
-class Session(MPI.Session, metaclass=SubstituteType):
+class Session(OpenSession):
     """A session."""
 
-    _stands_for: ClassVar[type[MPI.Session]] = MPI.Session
+    _stands_for = MPI.Session
 
     @classmethod
     def Init(cls, info: MPI.Info = MPI.INFO_NULL, errhandler: MPI.Errhandler | None = None) -> Self:

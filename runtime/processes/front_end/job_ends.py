@@ -235,7 +235,7 @@ class JobEnds:
         elif ended.signal is None and set(ranks) - self._deaths.keys():
             return ""  # it tells of a rank of which nothing else is known
         else:
-            what = f"{starter} {'was ' if ended.signal else 'ended with '}{ended}"
+            what = f"{starter} {ended.predicate}"
         good = [rank for rank in ranks if rank in self._deaths and not self._deaths[rank].code]
         how = "all ranks had ended well" if len(good) == len(ranks) else "the ranks ran"
         return f"{what} while {how}. No rank had failed before" + (f"\n{words}" if words else "")

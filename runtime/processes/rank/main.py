@@ -147,6 +147,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
     if options.goes_on:
         _end_without_mpi(code)
     if options.kind != "executable":
+        _finalise_sessions()
         waits.end_now()
     _await_threads()
     link.stop_serving()
@@ -189,6 +190,13 @@ def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> N
         from runtime.mpi.surface.lifetime import put_into_mpi4py
 
         put_into_mpi4py()
+
+
+def _finalise_sessions() -> None:
+    """Finalise sessions of MPI that the program has left open."""
+    known = sys.modules.get("runtime.mpi.surface.open_sessions")
+    if known is not None:
+        known.finalise_open()
 
 
 def _await_threads() -> None:

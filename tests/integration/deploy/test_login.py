@@ -94,7 +94,7 @@ def test_an_answer_that_comes_too_late_opens_nothing() -> None:
         code, screen = at_terminal(argv, hasty.environment, [hasty.password()], hesitation=1.5)
         assert code == NEVER_STARTED
         assert (
-            "gcm-deploy: lyon: no connection was opened; ssh ended with status 255. See what ssh"
+            "gcm-deploy: lyon: no connection was opened; ssh ended with exit code 255. See what ssh"
             " has said, and answer before the host loses patience\n" in screen
         )
         assert hasty.sockets() == []

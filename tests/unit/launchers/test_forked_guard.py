@@ -65,7 +65,7 @@ def test_it_runs_commands_in_its_own_session_and_leaves_nothing_behind() -> None
 
 
 def test_its_death_is_told_to_who_waits_for_a_command() -> None:
-    assert run(KILLED) == ["the guard ended by itself (status -9)", "-9"]
+    assert run(KILLED) == ["the guard ended by itself (killed by SIGKILL)", "-9"]
 
 
 def test_it_ends_when_its_process_has_gone() -> None:

@@ -150,15 +150,20 @@ def test_shared_connections_are_in_a_folder_that_only_the_user_can_write_to(
     ],
 )
 def test_the_words_of_ssh_are_understood(said: str, error: type[GridError]) -> None:
-    fault = diagnose("me@x", 255, ["noise", *said.split("\n")])
+    fault = diagnose("me@x", Exit(code=255), ["noise", *said.split("\n")])
     assert type(fault) is error
     assert (fault.place, fault.cause) == ("me@x", f"noise\n{said}")
     assert fault.cure
 
 
+def test_an_ssh_that_was_killed_is_named_as_that() -> None:
+    fault = diagnose("me@x", Exit(signal=9), [])
+    assert fault.what == "ssh was killed by SIGKILL before anything could be started"
+
+
 def test_a_way_ends_with_the_words_about_its_first_broken_hop() -> None:
     said = "ssh: Could not resolve hostname gate: Name or service not known"
-    fault = diagnose("me@x", 255, [said, "Connection closed by UNKNOWN port 65535"])
+    fault = diagnose("me@x", Exit(code=255), [said, "Connection closed by UNKNOWN port 65535"])
     assert (type(fault), fault.cause) == (errors.UnknownHost, said)
 
 

@@ -58,6 +58,7 @@ def test_a_line_that_nobody_would_see_does_not_import_logging(
     level: str, is_imported: bool
 ) -> None:
     loaded = imported(
-        "runtime.lazy_import", f"runtime.lazy_import.logger('x').{level}('%s: open', 'rank 1')"
+        "runtime.lazy_import",
+        f"runtime.lazy_import.logger('x').{level}('%s: open', 'rank 1', exc_info=1)",
     )
     assert ("logging" in loaded) is is_imported
