@@ -28,7 +28,7 @@ from runtime.health.messages import (
     read,
 )
 from runtime.health.protocols import DetectorProtocol, cleanup_rounds, offsets
-from runtime.health.settings import DetectorSettings, UnfitDetector, fitted
+from runtime.health.settings import DetectorSettings, LineTimes, UnfitDetector, fitted
 from runtime.health.table import HeartbeatTable, ListTable
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "HeartbeatTable",
     "HierarchicalDetector",
     "Join",
+    "LineTimes",
     "ListTable",
     "Message",
     "Ping",

@@ -42,6 +42,28 @@ class DetectorSettings:
         return self.period * cleanup_rounds(self.protocol, members)
 
 
+@dataclass(frozen=True, slots=True)
+class LineTimes:
+    """How a cut line between two clusters is found out, in seconds, one after the other.
+
+    A connection is of no use after so much `silence` of the other host, and is then tried to be
+    `resumed`, by whatever route. Then it is `settled` whether one of the two clusters is lost.
+    """
+
+    silence: float
+    resumed: float
+    settled: float
+
+    @classmethod
+    def within(cls, timeout: float) -> LineTimes:
+        """Return those that together are a second longer than the time for lost front-ends.
+
+        >>> LineTimes.within(3.0)
+        LineTimes(silence=2.0, resumed=1.0, settled=1.0)
+        """
+        return cls(max(1.0, timeout * 2 / 3), max(1.0, timeout / 3), 1.0)
+
+
 def fitted(
     protocol: DetectorProtocol, members: int, timeout: float, period: float | None = None
 ) -> DetectorSettings:

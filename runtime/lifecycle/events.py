@@ -333,10 +333,15 @@ class Announce:
 
 @dataclass(frozen=True, slots=True)
 class Condemn:
-    """Declare a cluster lost although it lives: others cannot reach it."""
+    """Declare a cluster lost although it lives: others cannot reach it.
+
+    Where nobody goes on without it the run fails for the `line` that is cut: from which cluster to
+    which.
+    """
 
     cluster: str
     why: str
+    line: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -340,7 +340,7 @@ class RunState:
                 yield Show(self.run.plan.rank_paths[rank], "stuck")
 
     def _suspected(self, event: events.Suspected) -> Iterator[Effect]:
-        yield from decided(event, self.run.ranks, self.run.clusters)
+        yield from decided(event, self.run.ranks, self.run.clusters, is_steered=self.run.steered)
 
     # --- what is lost -------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from gcm.records import dataclass
 from runtime.lifecycle.cluster_life import ClusterLife, PlaceEvent, PlaceStage
 from runtime.lifecycle.events import Announce, Condemn, CondemnRank, Suspected, TellUnreachable
-from runtime.lifecycle.rank_life import RankEvent, RankLife, RankStage
+from runtime.lifecycle.rank_life import ENDS, RankEvent, RankLife, RankStage
 from runtime.rank_name import RankName
 from runtime.transport.keys import parsed
 
@@ -107,13 +107,19 @@ class Suspicions:
 
 
 def decided(
-    event: Suspected, ranks: Mapping[str, RankLife], clusters: Mapping[str, ClusterLife]
+    event: Suspected,
+    ranks: Mapping[str, RankLife],
+    clusters: Mapping[str, ClusterLife],
+    *,
+    is_steered: bool,
 ) -> Iterator[Announce | TellUnreachable | Condemn | CondemnRank]:
     """Decide for all which of two ranks is lost that live and cannot reach each other.
 
     Of one cluster it is one of them. Else it is one's whole cluster, since both cannot go on: that
     with fewer ranks, or the later one. What others say of a rank or a cluster that is to end
-    already is no reason to end another one. Where nobody goes on without others it is their affair.
+    already is no reason to end another one. Where nobody goes on without others the run fails for
+    the line between the two clusters; of two ranks of one cluster, or if one has ended, it is their
+    affair, and so it is in a steered run, which outlives its codes.
     """
     by, rank = ranks[event.by], ranks[event.rank]
     names = [RankName.parse(one).cluster for one in (event.by, event.rank)]
@@ -123,7 +129,11 @@ def decided(
     if rank.announced is not None:
         yield Announce(rank.announced, is_new=False)
     elif not any(one.goes_on for one in pair):
-        yield TellUnreachable(event.by, event.rank, event.why)
+        if is_steered or len(pair) == 1 or ENDS & {by.stage, rank.stage}:
+            yield TellUnreachable(event.by, event.rank, event.why)
+        elif not is_decided:
+            pair[-1].advance_place(PlaceEvent.CONDEMNED, event.why)
+            yield Condemn(names[-1], event.why, (names[0], names[1]))
     elif by.announced is not None or is_decided:
         return
     elif len(pair) == 1:

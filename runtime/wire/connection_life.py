@@ -181,12 +181,19 @@ class ConnectionLife:
 class Resuming:
     """One interruption: `why` the connection broke, and `last`, why it is not resumed yet.
 
+    It is tried for `timeout` seconds where nobody answers, with `patience` where a host does.
     That nobody is there any more is taken from the host of the peer, unless others tell of ends:
     then a firewall says so.
     """
 
     def __init__(
-        self, why: Exception, now: float, timeout: float, *, are_ends_told: bool = False
+        self,
+        why: Exception,
+        now: float,
+        timeout: float,
+        *,
+        patience: float = 0.0,
+        are_ends_told: bool = False,
     ) -> None:
         self._are_ends_told = are_ends_told
         self.why = why
@@ -194,6 +201,7 @@ class Resuming:
         self.next_try = now
         self.deadline = now + timeout
         self._timeout = timeout
+        self._patience = max(timeout, patience)
         self._begun = now
         self._pause = _FIRST_PAUSE
         self._refusals = 0
@@ -205,6 +213,7 @@ class Resuming:
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         if isinstance(why, PeerLost) and is_refused_everywhere(why):
             self._refusals += 1
+            self.deadline = max(self.deadline, self._begun + self._patience)
 
     def called(self) -> None:
         """Record that the peer was asked to dial, so that nobody can refuse."""
@@ -216,7 +225,7 @@ class Resuming:
 
         A process that is stopped, or busy in one long call, is waited for as long as that is so.
         """
-        self.deadline = max(self.deadline, at + self._timeout)
+        self.deadline = max(self.deadline, at + self._patience)
 
     def postpone(self, seconds: float) -> None:
         """Do not count seconds in which this process could not try."""

@@ -16,6 +16,7 @@ from runtime.membership.everybody import Everybody, everybody, front_ends_in
 from runtime.membership.rank_link import RankLink
 from runtime.wire.dialling.connecting import DirectConnector
 from runtime.wire.dialling.directory import Party, RankDirectory
+from runtime.wire.dialling.line import RESUME_TIMEOUT, SILENCE_TIMEOUT
 from runtime.wire.dialling.references import ReferenceController
 from runtime.wire.errors import PeerLost
 from runtime.wire.peer_connections import PeerConnections
@@ -58,9 +59,11 @@ def open_connections(
     references = ReferenceController(
         routed or DirectConnector(known.index, directory, link.credentials), bound
     )
+    times = link.wrapper.settings.get("line-times") or (SILENCE_TIMEOUT, RESUME_TIMEOUT)
     connections = (make or PeerConnections)(
-        known.index, directory, sink, references, listeners=listeners, credentials=link.credentials
-    )
+        known.index, directory, sink, references, listeners=listeners, credentials=link.credentials,
+        silence=times[0], resume_timeout=times[1],
+    )  # fmt: skip
     references.keeper = connections
 
     def count(report: Callable[[str, list[Any], dict[str, int]], None]) -> None:

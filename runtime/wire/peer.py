@@ -18,7 +18,7 @@ from runtime.wire.connection_life import (
     ConnectionStage,
     Resuming,
 )
-from runtime.wire.dialling.line import READ, Line
+from runtime.wire.dialling.line import READ, RESUME_TIMEOUT, Line
 from runtime.wire.dialling.simultaneous_open import SimultaneousOpen
 from runtime.wire.errors import (
     BadFrame,
@@ -331,7 +331,13 @@ class Peer:
 
     def _interruption(self, fault: Exception, now: float) -> Resuming:
         are_told = self._context.suspect is not None
-        return Resuming(fault, now, self._context.resume_timeout, are_ends_told=are_told)
+        return Resuming(
+            fault,
+            now,
+            self._context.resume_timeout,
+            patience=RESUME_TIMEOUT,
+            are_ends_told=are_told,
+        )
 
     def _go_on_resuming(self, resuming: Resuming, now: float) -> None:
         resuming.taken(self._opening.taken_at(now))
@@ -367,7 +373,8 @@ class Peer:
         why = reason_of(resuming.why)
         if resuming.is_refused:
             return self._nobody_there(resuming)
-        self.was_cut_off = not (self.sender.is_finished and self._has_heard)
+        is_counted = self.sender.replay is not None
+        self.was_cut_off = not (self.sender.has_all_come if is_counted else self.sender.is_finished)
         link = self._context.link_to(self.index)
         how = f"is broken ({why})" if self.connection.joins else "could not be opened"
         return LinkLost(

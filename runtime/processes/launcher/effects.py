@@ -139,7 +139,7 @@ class Executor:
         self._input = None if stdin is None else self._new_input(stdin)
         self._helpers: list[Helper] = []
         self._ranks = RankProcesses(
-            plan, self._places, codes, self._later, post, patience=self._verdicts.known_after
+            plan, self._places, codes, self._later, post, patience=self._verdicts.settled_after
         )
         self._assembly = assembly
         if assembly is not None:
@@ -263,8 +263,8 @@ class Executor:
                 self._do_to_late(effect)
             case Announce() | CondemnRank() | TellUnreachable() | Signal() | LimitTime():
                 self._do_to_ranks(effect)
-            case Condemn(cluster, why):
-                self._verdicts.condemn(self._places[cluster], why)
+            case Condemn():
+                self._condemn(effect)
             case Explain(is_brief=True):
                 self.waits.glance(lambda: not self._ranks.is_over)
             case Explain():
@@ -392,6 +392,14 @@ class Executor:
 
     def _failed(self, step: Step, fault: GridError) -> None:
         self._post(StepFailed(step.name, str(fault)))
+
+    def _condemn(self, effect: Condemn) -> None:
+        place = self._places[effect.cluster]
+        if effect.line is None:
+            self._verdicts.condemn(place, effect.why)
+        else:
+            source, target = effect.line
+            self._verdicts.cut(place, effect.why, self._places[source], self._places[target])
 
     def _is_lost(self, place: ClusterPlace, words: str, fault: GridError | None) -> None:
         self._post(lambda: self._lose(place, words, fault))

@@ -23,6 +23,7 @@ from runtime.deployment.planning.opening import levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import StepKind
 from runtime.deployment.planning.workplace import workplace_of
+from runtime.health import LineTimes
 from runtime.home import HOME, is_checkout
 from runtime.launchers.base import Launcher
 from runtime.launchers.spawning import activated
@@ -269,9 +270,13 @@ def _settings(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str, Any]:
     It tells of waits that take `explain-waits` seconds, 0 for none, counts its calls if these are
     to be `observed`, keeps the latest where they are `traced`, and tells of all where they are
     `checked`. It looks at native code where the cluster `is-joined` to others.
+    `checked`. `line-times` are how long its lines may be silent, and how long they are tried to be
+    resumed.
     """
-    deployment = plan.deployment
+    deployment, watch = plan.deployment, watch_of(plan)
+    times = None if watch is None else LineTimes.within(watch.timeout)
     return {
+        "line-times": None if times is None else (times.silence, times.resumed),
         "machine": pickle.dumps(_machine_of(plan, cluster), protocol=5),  # for those who open it
         "named-classes": [
             (one.role, one.name, one.scope, one.between, str(one.location))

@@ -14,7 +14,7 @@ from typing import Any
 
 from gcm.invocation import Invocation
 from runtime.errors import GridError
-from runtime.health import Declare, Effect, Suspect, Trust
+from runtime.health import Declare, Effect, LineTimes, Suspect, Trust
 from runtime.processes.heartbeats import HeartbeatLoop
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.watch import ARBITER, WatchedGroups
@@ -46,8 +46,8 @@ class Verdicts:
         self._lost = lost
         self._judged: set[str] = set()
         self._absent: set[str] = set()  # since the others are watched
-        self.known_after = (0.0 if watch is None else watch.timeout) + 1.0
-        """Seconds after which it is known that a place is lost, however that happens."""
+        self.settled_after = 1.0 if watch is None else LineTimes.within(watch.timeout).settled
+        """Seconds in which a place is found lost for which others have no line to its ranks."""
         self._has_begun = self._is_over = False
         self._loop = None
         if watch is not None:
@@ -95,6 +95,19 @@ class Verdicts:
             place=f"{place.cluster.path}, {place.cluster.front_end.address}",
             cause=why,
         )
+        self._reactor.soon(partial(self._judge, place, why, fault))
+
+    def cut(
+        self, place: ClusterPlace, why: str, source: ClusterPlace, target: ClusterPlace
+    ) -> None:
+        """Declare a cluster lost since the line between two is cut; from any thread."""
+        fault = GridError(
+            f"the line from {source.cluster.path} to {target.cluster.path} is cut",
+            place=f"{source.cluster.front_end.address} to {target.cluster.front_end.address}",
+            cause=why,
+            cure="<failure-detector timeout='...'/> allows more time",
+        )
+        _log.warning("%s", fault.what)
         self._reactor.soon(partial(self._judge, place, why, fault))
 
     def end(self) -> None:

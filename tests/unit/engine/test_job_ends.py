@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def brief(end: RankDeath | None) -> tuple[str, int, int, str] | None:
     return None if end is None else (end.who, end.code, end.observed.signal, end.after)
 
 
-def over(ends: JobEnds, ended: Exit, **more: int) -> tuple[list[object], str]:
+def over(ends: JobEnds, ended: Exit, **more: Any) -> tuple[list[object], str]:
     found, fault = ends.job_over(ended, "its words", [A, B], **more)
     return [brief(one) for one in found], fault
 

@@ -127,8 +127,8 @@ def write(effect: Effect) -> str:
             return f"finish {code}"
         case Announce(death):
             return f"tell all that {death.who} {death.how} ({death.code})"
-        case Condemn(cluster, why):
-            return f"condemn {cluster} {why}"
+        case Condemn(cluster, why, line):
+            return f"condemn {cluster} {'for the line ' + ' to '.join(line) if line else why}"
         case CondemnRank(rank, why):
             return f"end {rank} {why}"
         case TellUnreachable(by, rank, why):
