@@ -93,7 +93,13 @@ class CouplingRegistry:
     def attach(
         self, member: str, incarnation: int, host: str, advertised: tuple[str, tuple[str, ...]]
     ) -> None:
-        """Add a rank to the participants, and tell it which codes run."""
+        """Add a rank to the participants, and tell it which codes run.
+
+        Raises:
+            CallRefused: what it says of itself, which others are told, makes no sense.
+        """
+        if type(incarnation) is not int or not _are_addresses(host, advertised):
+            raise CallRefused(f"{member} attaches with an incarnation or addresses that are none")
         code, rank = self.directory.whose(member)
         report = {"rank": member, "incarnation": incarnation, "host": host, "doors": advertised}
         # Front-ends must know it before the rank does, and before anybody asks them to forward to
@@ -123,7 +129,13 @@ class CouplingRegistry:
         return (0, why) if why is not None and ended_before else (incarnation, why)
 
     def watch(self, member: str, code: str, rank: int) -> None:
-        """Tell a member the address of a rank, and when it ends or that it has ended."""
+        """Tell a member the address of a rank, and when it ends or that it has ended.
+
+        Raises:
+            CallRefused: that is no name of a code, or no number.
+        """
+        if type(code) is not str or type(rank) is not int:
+            raise CallRefused(f"{member} asks for a rank of a code that is none")
         name = self.directory.path(code, rank).removeprefix(RANKS)
         with self._lock:
             end = self._ended_ranks.get((code, rank))
@@ -194,6 +206,13 @@ class CouplingRegistry:
 
     def _news_of(self, member: str) -> CouplingNews | CouplingMailbox:
         return self.driver if member == DRIVER else self._news_to(member)
+
+
+def _are_addresses(host: object, advertised: object) -> bool:
+    match advertised:
+        case (str(), tuple(addresses) | list(addresses)):
+            return isinstance(host, str) and all(isinstance(one, str) for one in addresses)
+    return False
 
 
 class _Nobody:

@@ -68,9 +68,7 @@ class IncomingCalls:
             self._post(lambda: self._understand_appeal(place, request))
             return None
         if is_for_launcher(target):
-            args = request.invocation().args
-            called = target.component, target.interface, target.operation
-            self._codes.registry.handle_call(target.client, *called, args)
+            self._understand_coupling(place, request)
             return None
         if target.interface == HEARTBEAT:
             return None  # of a front-end that has not come yet
@@ -107,6 +105,17 @@ class IncomingCalls:
             _log.exception("what %s says is not understood: %s", place.cluster.path, target)
             words = f"{target} is not understood: {type(fault).__name__}: {fault}"
             self._verdicts.ended(place, words)
+
+    def _understand_coupling(self, place: ClusterPlace, request: IncomingCall) -> None:
+        """Carry out what a rank tells the launcher of codes; nonsense ends nothing."""
+        target = request.target
+        called = target.component, target.interface, target.operation
+        try:
+            args = request.invocation().args
+            self._codes.registry.handle_call(target.client, *called, args)
+        except Exception as fault:
+            text = "what %s of %s tells of coupled codes is not understood: %s"
+            _log.warning(text, target.client, place.cluster.path, fault)
 
     def _understand_appeal(self, place: ClusterPlace, request: IncomingCall) -> None:
         """Carry out what a rank asks; what is not understood ends nothing, and nobody waits.

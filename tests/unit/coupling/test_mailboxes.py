@@ -309,6 +309,27 @@ def test_nobody_asks_the_launcher_in_the_name_of_somebody_else() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("operation", "args"),
+    [
+        ("attach", ("x", "", ("", ()))),
+        ("attach", (1, None, ("", ()))),
+        ("attach", (1, "", 5)),
+        ("attach", (1, "", ("", (5,)))),
+        ("watch", ("b", "x")),
+        ("watch", (["b"], 0)),
+    ],
+)
+def test_nonsense_of_a_rank_is_refused_before_others_hear_of_it(
+    operation: str, args: tuple[Any, ...]
+) -> None:
+    ranks = Exchange()
+    ranks.log.clear()
+    with pytest.raises(CallRefused):
+        ranks.registry.handle_call("0:0:0", COUPLING, "coupling", operation, ("0:0:0", *args))
+    assert not ranks.log
+
+
 def test_nothing_is_sent_where_the_connection_is_lost() -> None:
     ranks = Exchange()
     ranks["0:0:0"].lose("the front-end has ended")
