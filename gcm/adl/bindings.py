@@ -22,7 +22,7 @@ from gcm.adl.plan import BindingPlan, End
 from gcm.adl.structure import stands_in_for
 from gcm.documents import Location
 from gcm.errors import IllegalTypeError
-from gcm.interfaces import Cardinality, mismatches
+from gcm.interfaces import Cardinality, cure_for, mismatches
 from gcm.records import dataclass
 
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -144,7 +144,12 @@ class BindingCheck:
                 f"'{node.client}' cannot be bound to '{node.server}': {'; '.join(found)}",
                 node.location,
                 composite,
-                "make the server's signature the client's, or a subtype of it",
+                cure_for(
+                    client.interface.signature,
+                    server.interface.signature,
+                    client.interface.cardinality,
+                    server.interface.cardinality,
+                ),
             )
 
     def _mismatches(

@@ -53,6 +53,8 @@ class Component(ABC):
 
     is_elsewhere: ClassVar[bool] = False
     """Whether this only stands for a component of another process, which has its membrane too."""
+    kind: ClassVar[str] = ""
+    """What it is called where it is shown; by default the name of its class."""
 
     def __init__(self, name: str, type: ComponentType, description: MembraneDescription) -> None:
         self.name = name
@@ -84,7 +86,7 @@ class Component(ABC):
         return "/" + "/".join(reversed(names))
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__.lower()} {self.path}>"
+        return f"<{self.kind or type(self).__name__.lower()} {self.path}>"
 
     def __copy__(self) -> Component:
         """Return this very component: a reference has no copies."""

@@ -1,7 +1,7 @@
 """Interfaces: their types, signatures, stubs, and collective calls."""
 
 from gcm.interfaces.annotations import describe
-from gcm.interfaces.compatibility import content_mismatches, mismatches
+from gcm.interfaces.compatibility import content_mismatches, cure_for, mismatches
 from gcm.interfaces.distribution import redistributes
 from gcm.interfaces.hints import split_annotated
 from gcm.interfaces.signature import Operation, SignatureError, signature_of
@@ -16,6 +16,7 @@ __all__ = [
     "Role",
     "SignatureError",
     "content_mismatches",
+    "cure_for",
     "describe",
     "mismatches",
     "redistributes",

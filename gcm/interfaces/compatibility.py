@@ -12,7 +12,7 @@ from gcm.interfaces.kinds import Cardinality
 from gcm.interfaces.policies.marks import is_one_by_one
 from gcm.interfaces.signature import Operation, make_operation, read_operation, signature_of
 
-__all__ = ["Mismatch", "content_mismatches", "mismatches"]
+__all__ = ["Mismatch", "content_mismatches", "cure_for", "mismatches"]
 
 
 def mismatches(
@@ -40,6 +40,23 @@ def mismatches(
         else:
             found.append(_missing(operation, describe(server)))
     return found
+
+
+def cure_for(client: type[Any], server: type[Any], calls: Cardinality, serves: Cardinality) -> str:
+    """Return what to do about a client whose signature does not fit that of a server.
+
+    A multicast client has lists of what each server gets and returns, so the same signature at both
+    ends is none that fits, and making them the same is no cure.
+    """
+    if calls is not Cardinality.MULTICAST or client is not server:
+        return "make the server's signature the client's, or a subtype of it"
+    name = describe(client)
+    if serves is Cardinality.MULTICAST:
+        return (
+            f"the server shares out the lists of {name} itself: let the client be no multicast, "
+            "or bind it to interfaces that take the elements"
+        )
+    return f"{name} has the lists: give the server a signature with their elements"
 
 
 def content_mismatches(

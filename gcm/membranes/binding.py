@@ -8,7 +8,7 @@ from gcm.components.boundary import Boundary
 from gcm.components.controller import Controller
 from gcm.components.model import Component
 from gcm.errors import IllegalBindingError, IllegalLifeCycleError
-from gcm.interfaces.compatibility import mismatches
+from gcm.interfaces.compatibility import cure_for, mismatches
 from gcm.interfaces.distribution import redistributes
 from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface
 from gcm.interfaces.types import Cardinality, InterfaceType
@@ -158,6 +158,14 @@ def _cure(client: ClientInterface, server: ServerEnd, faults: int) -> str:
         return "Leave this out: the binding is there"
     if faults == 1 and client.is_bound and not client.type.is_multicast:
         return "Unbind it first"
+    if client.type.is_multicast and client.type.signature is server.type.signature:
+        cure = cure_for(
+            client.type.signature,
+            server.type.signature,
+            client.type.cardinality,
+            server.type.cardinality,
+        )
+        return cure[0].upper() + cure[1:]
     return "Fix this, or choose another server"
 
 

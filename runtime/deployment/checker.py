@@ -27,12 +27,13 @@ def check_descriptors(files: Iterable[str], roots: Sequence[str]) -> Diagnostics
         context = surroundings_of(file, roots=roots)
         quiet = _virtual_nodes(roots, is_reported=False, with_classes=False)
         noting = replace(context, virtual_nodes=_noted(quiet, assemblies))
-        read_descriptor(file, surroundings=noting, diagnostics=diagnostics)
+        read = read_descriptor(file, surroundings=noting, diagnostics=diagnostics)
+        placed = None if read is None else read.assembly
         for assembly in assemblies:
             diagnostics.report(
                 CLASSES_NOT_CHECKED,
                 f"the Python classes of the assembly '{assembly}' were not checked",
-                Location(file, 1),
+                Location(file, 1) if placed is None else placed.location,
                 hint=f"check them too: gcm check {shlex.quote(assembly)}",
                 severity=Severity.WARNING,
             )

@@ -24,6 +24,7 @@ class Mirror(Wrapper):
 
     __slots__ = ()
     is_elsewhere = True
+    kind = "primitive"
 
     def __init__(
         self,
@@ -89,6 +90,7 @@ class MirroredComposite(Composite):
 
     __slots__ = ("mirrored",)
     is_elsewhere = True
+    kind = "composite"
 
     def __init__(
         self,
@@ -130,6 +132,7 @@ class PassedComposite(Composite):
     """
 
     __slots__ = ("_changed",)
+    kind = "composite"
 
     def __init__(
         self,

@@ -111,7 +111,7 @@ class Machine:
         self._making = threading.Lock()
         self._tree: Composite | None = None
         self._executor: Executor | None = None
-        self._listener = listener or Silent()
+        self._listener = listener or self._own_listener()
         self._state = RunState(RunParts(run_plan_of(plan), timeouts, steered, idle))
         self._queue: SimpleQueue[Event | Callable[[], None]] = SimpleQueue()
         self._outcome: Outcome | None = None
@@ -305,6 +305,14 @@ class Machine:
         from runtime.processes.launcher.deployed_assembly import DeployedAssembly
 
         return DeployedAssembly(self.plan, steered=steered)
+
+    def _own_listener(self) -> FactListener:
+        """Return who listens where the program has nobody for that."""
+        if self._deployed is None:
+            return Silent()
+        from runtime.processes.launcher.component_output import ComponentOutput
+
+        return ComponentOutput()
 
     # --- the thread -------------------------------------------------------------------------------
 

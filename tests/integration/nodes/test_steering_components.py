@@ -40,6 +40,8 @@ class Chief:
 @provides("work", Work)
 class Worker:
     def work(self, number):
+        if number < 0:
+            print("the worker is at", os.environ["GCM_NODE"])
         return os.environ["GCM_NODE"], 2 * number
 """
 ADL = """
@@ -138,6 +140,17 @@ def test_a_deployed_assembly_is_rebound_under_load_and_loses_nothing(
         assert work(3) == ("lab/rack/blade2", 6)
     outcome = machine.wait(LONG)
     assert (outcome.exit_code, outcome.errors) == (0, ())
+
+
+def test_components_are_shown_and_print_as_in_one_process(
+    plan: DeploymentPlan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Machine(plan, steered=True) as machine:
+        root: Any = machine.deployed(LONG)
+        shown = repr(root), repr(root.find("first"))
+        assert shown == ("<composite /app>", "<primitive /app/first>")
+        root.server("serve").stub.work(-1)
+    assert capsys.readouterr().out == "the worker is at office/desk/node1\n"
 
 
 def test_a_call_after_a_lost_node_has_ended_the_run_is_refused(plan: DeploymentPlan) -> None:

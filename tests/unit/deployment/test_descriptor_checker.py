@@ -69,10 +69,10 @@ def test_that_the_classes_of_an_assembly_were_not_checked_is_told_in_one_line(
     assembly = tmp_path / "app.fractal"
     assembly.write_text('<definition name="app"><controller desc="composite"/></definition>')
     file = tmp_path / "app.xml"
-    file.write_text('<deployment><assembly file="app.fractal"/><emulate/></deployment>')
+    file.write_text('<deployment>\n<assembly file="app.fractal"/><emulate/></deployment>')
     main(["check", str(file)])
     told = capsys.readouterr().out
-    assert told.count("warning[classes-not-checked]") == 1
+    assert told.count(f"{file}:2: warning[classes-not-checked]") == 1
     assert "check them too: gcm check" in told
     main(["check", str(file), str(assembly)])
     assert "classes-not-checked" not in capsys.readouterr().out

@@ -518,3 +518,29 @@ def test_a_call_of_an_unbound_inner_face_says_what_is_missing() -> None:
         "'say' was called, but nothing is bound to the interface "
         "[component /box, interface 'in']. Bind it first: component.bind(\"in\", server_interface)"
     )
+
+
+class Counted(Protocol):
+    def count(self, size: int) -> list[int]: ...
+
+
+@pytest.mark.parametrize(
+    ("cardinality", "cure"),
+    [
+        (Cardinality.SINGLETON, "Counted has the lists: give the server a signature with their"),
+        (Cardinality.MULTICAST, "The server shares out the lists of Counted itself: let the"),
+    ],
+)
+def test_a_multicast_client_is_not_told_to_share_a_signature_that_it_shares(
+    cardinality: Cardinality, cure: str
+) -> None:
+    ends = [
+        composite(name, type=ComponentType((InterfaceType("to", Counted, role, cardinality=many),)))
+        for name, role, many in (
+            ("client", Role.CLIENT, Cardinality.MULTICAST),
+            ("server", Role.SERVER, cardinality),
+        )
+    ]
+    with pytest.raises(IllegalBindingError) as caught:
+        ends[0].bind("to", ends[1].server("to"))
+    assert caught.value.cure.startswith(cure)
