@@ -51,6 +51,8 @@ class Hosts:
     first: int
     ranks: int
     world: int = 0
+    components: tuple[str, ...] = ()
+    """The virtual nodes whose components live there."""
 
     @property
     def label(self) -> str:
@@ -60,7 +62,10 @@ class Hosts:
         return f"{len(self.names)} hosts {self.names[0]} … {self.names[-1]}"
 
     def cells(self) -> list[str]:
-        """Return the texts of the cells: the number of each rank, or the range of all."""
+        """Return the texts of the cells: virtual nodes, the number of each rank or their range."""
+        return [*self.components, *self._numbers()]
+
+    def _numbers(self) -> list[str]:
         every = range(self.first, self.first + self.ranks * len(self.names))
         numbers = [number % (self.world or len(every) + number) for number in every]
         if len(self.names) > 1 or self.ranks > MOST_CELLS:
@@ -88,7 +93,11 @@ def machine_picture(deployment: Deployment) -> str:
     sites = [_site(deployment, number) for number in range(len(deployment.sites))]
     lines = [text("heading", FRAME, FRAME + 17, deployment.name)]
     clusters = counted(len(list(deployment.clusters())), "cluster")
-    counts = f"{counted(grid.size, 'rank')} on {clusters} of {counted(len(sites), 'site')}"
+    nodes = counted(sum(len(one.nodes) for one in deployment.clusters()), "node")
+    held = counted(grid.size, "rank")
+    if deployment.assembly is not None:
+        held = f"{held} and {nodes}" if grid.size else nodes
+    counts = f"{held} on {clusters} of {counted(len(sites), 'site')}"
     lines.append(text("note", FRAME, FRAME + 34, counts))
     width, y = 420, FRAME + 34 + GAP
     for row in range(0, len(sites), SITES):
@@ -104,7 +113,7 @@ def machine_picture(deployment: Deployment) -> str:
         y += GAP + tallest + GAP
     # where all clusters can be reached alike, a table of one cell says nothing
     tables = [_table(deployment)] if len(clusters_by_reachability(grid)) > 1 else []
-    for panel in (*tables, _key()):
+    for panel in (*tables, _key(has_components=deployment.assembly is not None)):
         lines += panel.at(FRAME, y)
         width = max(width, panel.width + 2 * FRAME)
         y += panel.height + GAP
@@ -131,6 +140,20 @@ def hosts_of(nodes: Sequence[Node], first: int = 0, world: int = 0) -> Iterator[
         for name in names:
             yield Hosts((name,), first, ranks, world)
             first += ranks
+
+
+def _nodes_of(deployment: Deployment, cluster: DeployedCluster, first: int) -> Iterator[Hosts]:
+    """Yield a line for each node, by the name that an assembly is placed by."""
+    mapped = {
+        one.name: {deployment.path_of(node) for node in one.nodes}
+        for one in deployment.virtual_nodes
+    }
+    for node in cluster.nodes:
+        path = f"{cluster.path}/{node.name}"
+        name = node.name if node.name == node.host else f"{node.name} ({node.host})"
+        here = tuple(one for one, paths in mapped.items() if path in paths)
+        yield Hosts((name,), first, node.ranks, components=here)
+        first += node.ranks
 
 
 def _last_trunk(sites: Sequence[Panel]) -> int:
@@ -171,7 +194,11 @@ def _cluster(deployment: Deployment, group: list[DeployedCluster], least_width: 
     cluster = group[0]
     table = deployment.replica_table
     first = deployment.rank_names().number(f"{cluster.identifier}:0") or 0
-    hosts = list(hosts_of(cluster.nodes, first, table.ranks if table else 0))
+    hosts = (
+        list(hosts_of(cluster.nodes, first, table.ranks if table else 0))
+        if deployment.assembly is None
+        else [*_nodes_of(deployment, cluster, first)]
+    )
     name = f"{cluster.identifier} {cluster.name}"
     if len(group) > 1:
         name = f"{len(group)} × {name} … {group[-1].identifier} {group[-1].name}"
@@ -292,7 +319,7 @@ def _span(where: list[tuple[int, int]]) -> str:
     return f"{len(names)} clusters {names[0]} … {names[-1]}"
 
 
-def _key() -> Panel:
+def _key(*, has_components: bool) -> Panel:
     """Return the legend of lines and boxes."""
     lines: list[str] = []
     x = 0
@@ -306,7 +333,11 @@ def _key() -> Panel:
         x += 48 + text_width(words, 11) + GAP
     for style, words in (
         ("clustering", "front-end"),
-        ("wrapper", "rank, by its number in COMM_WORLD"),
+        (
+            "wrapper",
+            "rank, by its number in COMM_WORLD"
+            + (", or components of a virtual node" if has_components else ""),
+        ),
     ):
         lines.append(rectangle(f"box {style}", 18, 13, 3, x=x, y=1))
         lines.append(text("key", x + 24, 12, words))

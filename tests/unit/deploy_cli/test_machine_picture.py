@@ -15,6 +15,8 @@ from runtime.cli.load import load_deployment
 from runtime.cli.machine_picture import Hosts, hosts_of, machine_picture
 from runtime.topology import Node
 
+SAMPLES = Path(__file__).parents[3] / "descriptors"
+
 Rectangle = tuple[str, int, int, int, int]
 
 THREE_LABS = """
@@ -117,6 +119,20 @@ def test_hosts_are_shown_with_the_way_to_them_and_their_ranks() -> None:
     notes = texts(picture, "note")
     assert "over ssh gate → login1; only connects outwards" in notes
     assert "over ssh saone; only the front-end can be reached" in notes
+
+
+def test_nodes_of_an_assembly_are_shown_by_their_names_with_what_is_mapped_there() -> None:
+    picture = drawn(str(SAMPLES / "components-on-nodes.xml"))
+    assert "5 nodes on 2 clusters of 2 sites" in texts(picture, "note")
+    labels = texts(picture, "label")
+    first = labels.index("node0 (localhost)")
+    assert labels[first : first + 4] == [
+        "node0 (localhost)",
+        "control",
+        "node1 (localhost)",
+        "workers",
+    ]
+    assert labels.count("workers") == 4
 
 
 def test_front_ends_tell_what_they_lead() -> None:
