@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 GRACE = 2.0  # seconds between the polite and the final end of a family
+PATIENCE = 6.0  # seconds for guards on other hosts to end what is theirs
 FOREVER = float("inf")
 LOOK_AGAIN = 0.05  # seconds between two looks at a family that has been asked to end
 MARK = "GCM_GUARD_COMMAND"  # names the command in its environment, however far a child wanders
@@ -206,6 +207,7 @@ class Guard:
         except OSError as fault:
             self.refuse(number, fault)
             return
+        child.is_guard = any(b"gcm-guard" in word for word in argv)
         for descriptor in child.outputs:
             self.watch(descriptor, select.POLLIN, lambda fd: self.relay(child, fd))
         self.children[number] = child
@@ -394,20 +396,29 @@ class Guard:
         child of this one, so nothing is left only where there are no children either.
 
         Outputs are read no more once it is known what the processes share: one that writes ends
-        then, and leaves that.
+        then, and leaves that. What leads to another guard has time until that has ended what is
+        there, and removed its rooms: some starters (`srun`) kill what they have started when they
+        are asked to end.
         """
         forget_signals()
+        patience = time.monotonic() + PATIENCE
+        for child in self.children.values():
+            if child.is_guard and child.stdin is not None:
+                self.drop(child.stdin)
+                child.stdin = None
         shared = {path for child in self.children.values() for path in child.shared}
         number, deadline, pause = family.TERM, time.monotonic() + GRACE, 0.001
-        asked = self.everything()
+        asked = self.everything() - self.other_guards()
         shared |= end_with(asked, number)
         for descriptor in list(self.ready):
             self.drop(descriptor)
         while (left := self.everything()) or family.has_children():
             now = time.monotonic()
+            if now < patience:
+                left = left - self.other_guards()
             if number == family.TERM and now > deadline:
                 number, asked = family.KILL, set()
-            elif now > deadline + GRACE:
+            elif now > max(deadline, patience) + GRACE:
                 break  # nothing more can be done about what survives SIGKILL
             shared |= end_with(left - asked, number)
             asked |= left
@@ -417,6 +428,11 @@ class Guard:
         for room in self.rooms:
             if room not in self.sealed or not contents.keeps_results(room, *self.sealed[room]):
                 family.remove_tree(room)
+
+    def other_guards(self) -> set[int]:
+        """Return what leads to guards on other hosts."""
+        guards = [child for child in self.children.values() if child.is_guard]
+        return {pid for child in guards for pid in (child.pid, *self.kin(child))}
 
     def everything(self) -> set[int]:
         """Return all that still runs below this process."""

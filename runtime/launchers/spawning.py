@@ -35,6 +35,7 @@ class ChildProcess:
         self.repeated = b""  # written to it every so many seconds
         self.repeat_every = self.repeat_at = 0.0
         self.left_some = False
+        self.is_guard = False  # another one, on another host, which ends when its input does
         self.shared: set[str] = set()  # what its family may leave in memory
 
 

@@ -21,6 +21,7 @@ DOCTOR = (*COMMAND, "doctor", "--quiet", "--in-job")
 class TestSlurm(BatchSystemContract):
     waits = r"PENDING \((Resources|Priority)\)"
     refuses = "\n    sbatch: error: invalid partition specified: nowhere\n"
+    leaves_no_folder = True
 
     @pytest.fixture
     def site(self, slurm: Slurm) -> Slurm:
