@@ -28,7 +28,7 @@ EXAMPLES := $(patsubst %/,%,$(dir $(wildcard examples/*/*.py)))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help run test test-slow test-all lint format docs conformance fractal bench evaluate mutate clean
+.PHONY: help run test test-slow test-all lint format docs conformance fractal bench evaluate mutate constraints clean
 MAKEFLAGS += --no-print-directory
 
 help:
@@ -43,6 +43,7 @@ help:
 	@echo "make bench    measure against other libraries and print the ratios"
 	@echo "make evaluate  measure every figure of the sources again, and write the page (SHORT=1)"
 	@echo "make mutate   plant faults in gcm/ and report those no unit test notices (BUDGET=seconds)"
+	@echo "make constraints  pin what a release needs, by hashes, in constraints.txt"
 	@echo "make clean    remove everything these commands made"
 	@echo "Python: $(PYTHON) (3.11 or newer; choose one with PYTHON=...)"
 
@@ -136,3 +137,9 @@ $(VENV)/.docs: $(CAUSES) $(VENV)/.dev
 	@echo "Installing what builds the documentation into $(VENV) (once) ..."
 	@$(PIP) --editable ".[mpi,dev,docs]"
 	@touch $@
+
+# What a release was tested with, by hashes; made again before each one.
+constraints: | $(BIN)/python
+	@$(BIN)/python -m venv build/pinning && build/pinning/bin/pip install --quiet pip-tools
+	@build/pinning/bin/pip-compile --quiet --upgrade --generate-hashes --extra mpi --strip-extras --no-annotate \
+		--no-header --no-emit-index-url --no-emit-find-links --output-file constraints.txt setup.cfg
