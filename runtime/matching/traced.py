@@ -22,6 +22,9 @@ ROW = Struct("!ddHHiii")
 In the place of a tag a collective has the number of its plan.
 """
 
+MOST_SECONDS = 1e10
+"""No run lasts longer."""
+
 UNKNOWN = -1
 NO_COMMUNICATOR = 0xFFFF
 
@@ -46,9 +49,10 @@ class TracedRow:
 
 
 def rows_of(packed: bytes) -> Iterator[TracedRow]:
-    """Yield the rows of packed ones, whole ones."""
+    """Yield packed rows, but none at times that no run has: a rank may tell anything."""
     for row in ROW.iter_unpack(packed):
-        yield TracedRow(*row)
+        if -MOST_SECONDS < row[0] < MOST_SECONDS and -MOST_SECONDS < row[1] < MOST_SECONDS:
+            yield TracedRow(*row)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from hypothesis import given
@@ -56,3 +57,9 @@ def test_a_message_that_nobody_received_takes_no_other_ones_receive() -> None:
     sends, receives = ends([("a", "b", 1), ("a", "b", 2)])
     assert [one.tag for one, _ in joined(sends, receives[1:], ())] == [2]
     assert not list(joined(sends[:1], [replace(receives[0], communicator="other")], ()))
+
+
+def test_rows_at_times_that_no_run_has_are_left_out() -> None:
+    times = [(math.nan, 1.0), (1.0, math.inf), (-1e300, 1.0), (1.0, 1e11), (1.0, 2.0)]
+    packed = b"".join(ROW.pack(*one, 0, 0, 0, 0, 0) for one in times)
+    assert list(rows_of(packed)) == [TracedRow(1.0, 2.0, 0, 0, 0, 0, 0)]
