@@ -23,7 +23,7 @@ from runtime.processes.launcher.machine import Machine
 from runtime.views.facts import Fact, OutputWritten
 from runtime.views.stream import nothing
 from tests.leftovers import GONE_WITHIN, files_below, marked_processes, wait_until_gone
-from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
+from tests.mpi_homes import open_mpi, open_mpi_4  # noqa: F401 - fixtures
 from tools.on_grids import ROOT
 
 MARK = "GCM_TEST_RUN"

@@ -142,8 +142,14 @@ def test_it_is_named_where_it_ran_behind_ssh_too(
     check(run(path), ending, "1:0:1")
 
 
-@pytest.mark.parametrize("ending", list(ENDINGS)[:3])
-def test_it_is_named_under_open_mpi_too(tmp_path: Path, open_mpi: Path, ending: str) -> None:
+@pytest.mark.parametrize(
+    ("version", "ending"),
+    [*(("open_mpi", one) for one in list(ENDINGS)[:3]), ("open_mpi_4", next(iter(ENDINGS)))],
+)
+def test_it_is_named_under_open_mpi_too(
+    tmp_path: Path, request: pytest.FixtureRequest, version: str, ending: str
+) -> None:
+    open_mpi = request.getfixturevalue(version)
     (tmp_path / "program.py").write_text(PROGRAM.replace("ENDING", ending))
     text = descriptor("2|2", "program.py")
     front_end = f'<front-end python="{open_mpi}/python"/>'
