@@ -29,6 +29,9 @@ MANAGER, MANAGER_MODULE = "process-manager", "runtime.manager"
 MANAGER_NAME = "gcm-pmi"
 """What it is called where processes are listed."""
 
+MANAGER_BROKEN = 125
+"""Its exit code where it is no rank's: what it needs itself is gone, as its last words tell."""
+
 SIZE_PROBE = (
     "import os; from mpi4py import MPI; os.write(1, b'size %d\\n' % MPI.COMM_WORLD.Get_size())"
 )

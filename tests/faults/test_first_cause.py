@@ -66,6 +66,7 @@ STUCK = CALM.replace("time.sleep(1.5)", "MPI.COMM_WORLD.recv()")
 
 PROXY_ENDED = r"hydra_pmi_proxy \(process \d+\), a process of mpiexec, was ended"
 MANAGER_ENDED = r"gcm-pmi, which had started the ranks, was killed by SIGKILL while the ranks ran"
+FORK_SERVER_ENDED = r"could not go on while the ranks ran.*\n.*the process that forks the ranks"
 
 
 def describe(
@@ -279,6 +280,7 @@ def test_every_traceback_is_in_the_file_of_its_rank_and_shown_if_asked_for(tmp_p
         ("hydra_pmi_proxy", OF_A_USER, PROXY_ENDED),
         ("mpiexec", OF_A_USER, r"mpiexec was killed by SIGKILL while the ranks ran"),
         ("gcm-pmi", "", MANAGER_ENDED),
+        ("gcm-ranks", "", FORK_SERVER_ENDED),
     ],
 )
 def test_a_killed_process_that_started_ranks_is_named_as_what_it_is(

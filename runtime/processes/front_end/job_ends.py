@@ -145,15 +145,17 @@ class JobEnds:
         signal_printed: int = 0,
         *,
         starter: str = "mpiexec",
+        is_broken: bool = False,
     ) -> tuple[list[RankDeath], str]:
         """Record how `mpiexec` ended; return what follows for its ranks, and its own fault if any.
 
-        It is called `starter` where that is another process. `words` are the last ones of its own,
+        It is called `starter` where that is another process. If that `is_broken`, its end tells of
+        no rank. `words` are the last ones of its own,
         `signal_printed` is the signal by which it says that one of the `ranks` ended, which are all
         that had come.
         """
         found = [end for rank in list(self._seen) if (end := self.give_up(rank))]
-        fault = self._fault_of_mpiexec(ended, words, ranks, starter)
+        fault = self._fault_of_mpiexec(ended, words, ranks, starter, is_broken=is_broken)
         silent = [*self._left, *(rank for rank in ranks if rank not in self._left)]
         silent = [rank for rank in silent if rank not in self._deaths]
         if fault:
@@ -218,7 +220,9 @@ class JobEnds:
         bad = (one for one in self._deaths.values() if one.code and not one.after)
         return next((one.who for one in bad), "")
 
-    def _fault_of_mpiexec(self, ended: Exit, words: str, ranks: list[str], starter: str) -> str:
+    def _fault_of_mpiexec(
+        self, ended: Exit, words: str, ranks: list[str], starter: str, *, is_broken: bool
+    ) -> str:
         """Return what was wrong with `mpiexec` itself; nothing if it ended because of a rank."""
         stopped = self._stopped_at
         was_stopped = stopped is not None and (not ended.at or stopped <= ended.at)
@@ -232,6 +236,8 @@ class JobEnds:
             return ""
         if helper:
             what = f"{helper}, a process of mpiexec, was ended"
+        elif is_broken:
+            what = f"{starter} could not go on"
         elif ended.signal is None and set(ranks) - self._deaths.keys():
             return ""  # it tells of a rank of which nothing else is known
         else:

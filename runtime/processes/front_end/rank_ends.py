@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from runtime.errors import GridError
 from runtime.home import OWN_FRAMES
 from runtime.launchers.base import Exit
+from runtime.launchers.mpiexec import MANAGER_BROKEN
 from runtime.machine.contracts import Facts, Reports
 from runtime.machine.deaths import (
     BY_REQUEST,
@@ -350,8 +351,8 @@ class RankEnds:
     def _is_released(self) -> bool:
         return self._gate is not None and self._gate.released
 
-    def job_ended(self, ended: Exit) -> tuple[int, str]:
-        """Report what follows for ranks from the end of `mpiexec`.
+    def job_ended(self, ended: Exit, why: str) -> tuple[int, str]:
+        """Report what follows for ranks from the end of `mpiexec`, or from `why` that is not known.
 
         Returns the exit code of the job, and the fault of `mpiexec` itself, if it had one.
         """
@@ -362,7 +363,12 @@ class RankEnds:
                 self.cannot_start(entry, "its cluster has ended")
         output, come = self._job.output, self._table.arrived
         found, fault = self._ends.job_over(
-            ended, output.own_words, come, output.signal_printed, starter=self._job.starter
+            ended,
+            why or output.own_words,
+            come,
+            output.signal_printed,
+            starter=self._job.starter,
+            is_broken=bool(why) or (self._job.is_managed and ended.code == MANAGER_BROKEN),
         )
         code = self._ends.first_code or (0 if is_dismissed else ended.shell_code)
         if self._is_released:

@@ -355,7 +355,7 @@ class RanksRun:
         if self._input is not None:
             self._input.close()
         ended, why = self._last
-        code, fault = self.ends.job_ended(ended)
+        code, fault = self.ends.job_ended(ended, why)
         if not self.is_released:
             names, lines = self._configuration.names, self._job.output.last_lines
             early = rank_faults.all_ended(names, code, self._table.unheard, lines)

@@ -15,7 +15,7 @@ import sys
 
 from runtime.launchers import family
 from runtime.launchers.guard import catch_signals, collect_children, end_with
-from runtime.launchers.mpiexec import MANAGER_NAME
+from runtime.launchers.mpiexec import MANAGER_BROKEN, MANAGER_NAME
 from runtime.launchers.ranks import report_end
 from runtime.launchers.segments import remove_segments
 from runtime.native_mpi import ManagedRanks, PmiFault, PmiServer
@@ -160,9 +160,10 @@ class ProcessManager:
         except ConnectionError:
             self._selector.unregister(request)
             rank.forget_request()
-            _say("the process that forks the ranks of this machine was ended")
+            if not self._is_ending:
+                _say("the process that forks the ranks of this machine was ended")
             rank.signal(signal.SIGKILL)  # nobody would see its end
-            self._ended(rank, 1 << 8)
+            self._ended(rank, MANAGER_BROKEN << 8)
             return
         if status is not None:
             self._selector.unregister(request)

@@ -164,6 +164,6 @@ def test_a_guard_that_is_killed_is_told_and_its_commands_end(
     process.started(10)
     assert process.pid is not None
     os.kill(local.ready().guard, signal.SIGKILL)
-    with pytest.raises(ConnectionLost, match=r"the guard ended by itself \(status -9\)"):
+    with pytest.raises(ConnectionLost, match=r"the guard ended by itself \(killed by SIGKILL\)"):
         process.wait(10)
     assert wait_gone([process.pid], LONG) == []

@@ -73,6 +73,18 @@ def test_what_is_still_on_its_way_from_a_rank_counts_more_than_what_its_parent_s
     assert ends.give_up(A) is None
 
 
+def test_no_rank_is_blamed_where_who_had_started_them_could_not_go_on() -> None:
+    ends = JobEnds("0:0")
+    ends.left(A)
+    found, fault = ends.job_over(
+        Exit(code=1), "its words", [A, B], starter="gcm-pmi", is_broken=True
+    )
+    assert [brief(one) for one in found] == [(A, 137, 9, "0:0"), (B, 137, 9, "0:0")]
+    assert (
+        fault == "gcm-pmi could not go on while the ranks ran. No rank had failed before\nits words"
+    )
+
+
 def test_whom_mpiexec_ends_because_another_rank_failed_is_a_consequence_of_that() -> None:
     ends = JobEnds("0:0")
     assert brief(ends.exited(B, seen(code=7, at=1.0), is_connected=False)) == (B, 7, 0, "")
