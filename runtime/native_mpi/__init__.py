@@ -22,7 +22,7 @@ from runtime.native_mpi.known import (
 from runtime.native_mpi.managed import ManagedRanks
 from runtime.native_mpi.mpich import MPICH, MPICH_WHEEL
 from runtime.native_mpi.openmpi import OPEN_MPI
-from runtime.native_mpi.pmi import PmiAbort, PmiAnswer, PmiFault, PmiServer
+from runtime.native_mpi.pmi import PmiAbort, PmiAnswer, PmiExchange, PmiFault, PmiServer
 
 __all__ = [
     "AUTO",
@@ -39,6 +39,7 @@ __all__ = [
     "NativeMpi",
     "PmiAbort",
     "PmiAnswer",
+    "PmiExchange",
     "PmiFault",
     "PmiServer",
     "RankProgram",

@@ -9,7 +9,7 @@ the rank itself (`runtime.processes.rank.options`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 from gcm.records import dataclass
 from runtime.native_mpi.contract import AUTO, MpiWorld, names_hosts
@@ -180,7 +180,7 @@ class Job:
             ranks=part.ranks,
             first=part.first,
             incarnation=part.incarnation,
-            fork_server="" if program.proxy is None else program.proxy.address,
+            fork_server="" if program.proxy is None or part.hosts else program.proxy.address,
             reports_to=program.run_directory if tells_ends else "",
             stays=self.goes_on,
         )
@@ -188,6 +188,22 @@ class Job:
     def _is_on_one_host(self, part: JobPart) -> bool:
         """Tell whether all ranks of a part are on one host for certain."""
         return not self.options and len(part.hosts) < 2
+
+    def managed_on_hosts(self, part: JobPart, name: str) -> tuple[ManagedRanks, ...]:
+        """Return a part as the process manager of each of its hosts is told it.
+
+        `name` is that of the key-value space that they share.
+        """
+        whole = self.managed(part, tells_ends=False)
+        counts, left = [], part.ranks
+        for _, places in part.hosts:  # the last ones may have more places than are needed
+            counts.append(min(places, left))
+            left -= counts[-1]
+        return tuple(
+            replace(whole, ranks=count, before=sum(counts[:at]), hosts=tuple(counts), name=name)
+            for at, count in enumerate(counts)
+            if count
+        )
 
     @property
     def _start(self) -> tuple[str, ...]:

@@ -17,6 +17,10 @@ class ManagedRanks:
     `reports_to` is, if there is one, as those of the ranks from `first` on, in their `incarnation`.
     Where it `stays`, the end of a rank is none for the others, and the manager ends when it is
     told to.
+
+    Where their native MPI has ranks on several `hosts`, which are the numbers of these, the ranks
+    here are those after the first `before`, and `name` is that of the key-value space for all. What
+    is put in each barrier is then exchanged in lines over standard output and input.
     """
 
     start: tuple[str, ...]
@@ -27,6 +31,14 @@ class ManagedRanks:
     fork_server: str = ""
     reports_to: str = ""
     stays: bool = False
+    before: int = 0
+    hosts: tuple[int, ...] = ()
+    name: str = ""
+
+    @property
+    def size(self) -> int:
+        """How many ranks the native MPI has."""
+        return sum(self.hosts) or self.ranks
 
     @property
     def line(self) -> bytes:
@@ -42,4 +54,5 @@ class ManagedRanks:
         True
         """
         found = json.loads(line)
-        return cls(**{**found, "start": tuple(found["start"]), "words": tuple(found["words"])})
+        lists = {name: tuple(found[name]) for name in ("start", "words", "hosts")}
+        return cls(**{**found, **lists})

@@ -228,6 +228,27 @@ class PmiServer:
         return ""
 
 
+class PmiExchange:
+    """Brings what was put on each host of a job to all of them, barrier by barrier.
+
+    >>> exchange = PmiExchange(2)
+    >>> exchange.put(1, {"b": "2"}), exchange.put(0, {"a": "1"})
+    (None, {'b': '2', 'a': '1'})
+    """
+
+    def __init__(self, hosts: int) -> None:
+        self._hosts = hosts
+        self._came: dict[int, Mapping[str, str]] = {}
+
+    def put(self, host: int, fresh: Mapping[str, str]) -> Mapping[str, str] | None:
+        """Take what is fresh on a host in whose barrier all are; return all, once it is there."""
+        self._came[host] = fresh
+        if len(self._came) < self._hosts:
+            return None
+        came, self._came = self._came, {}
+        return {key: value for one in came.values() for key, value in one.items()}
+
+
 _NEXT = {"init": PmiStage.INITIALISED, "finalize": PmiStage.FINALISED}
 
 

@@ -31,7 +31,8 @@ STRANGER = """\
 import os, socket, sys
 "".encode("idna")  # loaded while this account can read it
 os.setgid(65534); os.setuid(65534)
-held = [socket.create_connection(("127.0.0.1", int(port)), timeout=5) for port in sys.argv[1:]]
+pairs = [one.rsplit(":", 1) for one in sys.argv[1:]]
+held = [socket.create_connection((host, int(port)), timeout=5) for host, port in pairs]
 for one in held:
     one.sendall(b"HYD\\0" + bytes(8))
 """
@@ -85,7 +86,8 @@ def test_a_run_on_one_host_listens_nowhere(
 @pytest.mark.needs_root
 def test_another_account_that_says_what_ends_hydra_changes_nothing(tmp_path: Path) -> None:
     with running(tmp_path, "-n", "4") as process:
-        ports = [one.rpartition(":")[2] for one in tcp_listeners(process)]
-        subprocess.run([sys.executable, "-c", STRANGER, *ports], timeout=60, check=True)
+        subprocess.run(
+            [sys.executable, "-c", STRANGER, *tcp_listeners(process)], timeout=60, check=True
+        )
         out, err = process.communicate("\n", timeout=60)
     assert (process.returncode, out.split()) == (0, ["sum", "4"] * 4), err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from functools import partial
 from typing import Protocol
 
@@ -22,10 +23,17 @@ from runtime.launchers.mpiexec import (
     missing_mpiexec,
     mpi_command,
 )
-from runtime.native_mpi import AUTO, Job, JobPart, native_mpi
+from runtime.native_mpi import AUTO, Job, JobPart, ManagedRanks, native_mpi
 from runtime.processes.front_end.head_count import HeadCount
 from runtime.processes.front_end.job_output import EndListener, JobOutput, OutputListener
 from runtime.processes.front_end.output_credit import OutputCredit
+from runtime.processes.front_end.ranks_on_hosts import (
+    NOT_PASSED_ON,
+    HostSessions,
+    RanksOnHosts,
+    are_reached,
+    kvs_name,
+)
 from runtime.transport.reactor import Reactor
 
 
@@ -62,7 +70,8 @@ class RanksJob:
         self._guard = guard
         self._heads = HeadCount(reactor, job.program.run_directory, self._helper_lost)
         self._launcher: LocalLauncher | None = None
-        self._processes: dict[JobPart, GuardedProcess] = {}
+        self._hosts: HostSessions | None = None
+        self._processes: dict[JobPart, GuardedProcess | RanksOnHosts] = {}
         self._first_end: tuple[Exit, str] | None = None
         self._is_over = self._is_stopping = self._is_closed = False
         self.has_started = False
@@ -101,7 +110,7 @@ class RanksJob:
     def _can_be_managed(self) -> bool:
         """Tell whether nothing but the `mpiexec` of an MPICH as it comes would start the ranks."""
         job = self._job
-        if job.is_elsewhere or job.options:
+        if job.options or (job.hosts and not are_reached(os.environ)):
             return False
         _, path = spawning.activated(sys.executable, os.environ.get("PATH", os.defpath))
         is_plain = self._native.is_managed({**os.environ, **job.environment})
@@ -160,6 +169,8 @@ class RanksJob:
         """End everything and let go; waits until that is so. Nothing starts afterwards."""
         self._is_closed = True
         self._stop_waiting()
+        if self._hosts is not None:
+            self._hosts.close()
         if self._launcher is not None:
             self._launcher.close()
 
@@ -168,24 +179,43 @@ class RanksJob:
         self.output.wait_no_more()
 
     def _start_part(self, launcher: LocalLauncher, part: JobPart) -> None:
-        sink = self.output.of_part(part, self._native)
-        process = launcher.start(self._command(launcher, part), sink)
+        process = self._started(launcher, part)
         self._processes[part], self.has_started = process, True
         process.close_input()
         process.when_done(partial(self._ended, part, process))
         if self._is_stopping:  # perhaps before there was anything to stop
             process.signal(signal.SIGKILL, Reach.TREE)
 
+    def _started(self, launcher: LocalLauncher, part: JobPart) -> GuardedProcess | RanksOnHosts:
+        sink = partial(self.output.of_part, part, self._native)
+        if not (self.is_managed and part.hosts):
+            return launcher.start(self._command(launcher, part), sink())
+        if self._hosts is None:
+            self._hosts = HostSessions(launcher, self._job.program.python)
+        passed = {name: one for name, one in os.environ.items() if name not in NOT_PASSED_ON}
+        managed = self._job.managed_on_hosts(part, kvs_name())
+        return RanksOnHosts(
+            [
+                (self._hosts[host], self._managed(ranks, {**passed, **self._job.environment}))
+                for (host, _), ranks in zip(part.hosts, managed, strict=False)
+            ],
+            sink,
+        )
+
+    def _managed(
+        self, ranks: ManagedRanks, environment: Mapping[str, str], *, is_loaded: bool = False
+    ) -> Command:
+        python = self._job.program.python
+        return manager_command(
+            ranks, environment, python=python, cwd=self._folder, is_loaded=is_loaded
+        )
+
     def _command(self, launcher: LocalLauncher, part: JobPart) -> Command:
         """Return the command that starts the ranks of a part."""
         if self.is_managed and part.has_mpiexec:
-            return manager_command(
-                self._job.managed(part, tells_ends=self.output.has_pipes),
-                self._job.environment,
-                python=self._job.program.python,
-                cwd=self._folder,
-                is_loaded=self._guard is not None,
-            )
+            ranks = self._job.managed(part, tells_ends=self.output.has_pipes)
+            is_loaded = self._guard is not None
+            return self._managed(ranks, self._job.environment, is_loaded=is_loaded)
         there = "" if self._job.is_elsewhere else self._job.program.run_directory
         world = self._job.world(part, self._native.tidiness(there, os.environ))
         if not part.has_mpiexec:
@@ -197,7 +227,7 @@ class RanksJob:
         self.output.read_ends()  # a rank that has failed before was told of before
         self.output.ends.helper_lost(name, at)
 
-    def _ended(self, part: JobPart, process: GuardedProcess) -> None:
+    def _ended(self, part: JobPart, process: GuardedProcess | RanksOnHosts) -> None:
         """Take the end of a part, on the launcher's thread."""
         why = ""
         try:

@@ -7,18 +7,20 @@ ends it and all ranks if the front-end is gone.
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import selectors
 import signal
 import sys
+from collections.abc import Iterator, Mapping
 
 from runtime.launchers import family
 from runtime.launchers.guard import catch_signals, collect_children, end_with
 from runtime.launchers.mpiexec import MANAGER_BROKEN, MANAGER_NAME
 from runtime.launchers.ranks import report_end
 from runtime.launchers.segments import remove_segments
-from runtime.native_mpi import ManagedRanks, PmiFault, PmiServer
+from runtime.native_mpi import ManagedRanks, PmiAnswer, PmiFault, PmiServer
 from runtime.processes.manager.rank_processes import RankProcess
 
 UNSENT = 1 << 16
@@ -35,14 +37,45 @@ PASSED_ON = (
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
+class OtherHosts:
+    """What the managers of one native MPI tell each other through the front-end."""
+
+    def __init__(self, source: int, sink: int) -> None:
+        """Exchange lines over two descriptors."""
+        self.source, self._sink = source, sink
+        self._rest = b""
+        self._is_told = False
+        self.are_gone = False
+
+    def tell(self, fresh: Mapping[str, str]) -> None:
+        """Tell the others, once for each barrier, what ranks here have put."""
+        if self._is_told:
+            return
+        self._is_told = True
+        line = memoryview(json.dumps(dict(fresh)).encode() + b"\n")
+        while line:
+            line = line[os.write(self._sink, line) :]
+
+    def heard(self) -> Iterator[dict[str, str]]:
+        """Yield what all have put, for each barrier that ends."""
+        data = os.read(self.source, 1 << 20)
+        self.are_gone = not data
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._is_told = False
+            yield json.loads(line)
+
+
 class ProcessManager:
     """The ranks that it was told to start, from their start to their end."""
 
-    def __init__(self, told: ManagedRanks) -> None:
+    def __init__(self, told: ManagedRanks, others: OtherHosts | None = None) -> None:
         self._told = told
-        name = f"gcm_{os.getpid()}_{secrets.token_hex(4)}"
-        self._server = PmiServer(name, told.ranks)
-        self._ranks: list[RankProcess] = []
+        self._others = others
+        name = told.name or f"gcm_{os.getpid()}_{secrets.token_hex(4)}"
+        mine = range(told.before, told.before + told.ranks)
+        self._server = PmiServer(name, told.size, ranks=mine, hosts=told.hosts)
+        self._ranks: dict[int, RankProcess] = {}
         self._children: dict[int, RankProcess] = {}
         self._selector = selectors.DefaultSelector()
         self._running = told.ranks
@@ -55,6 +88,8 @@ class ProcessManager:
         for number in PASSED_ON:
             signal.signal(number, lambda *_: None)  # heard through `signals`
         self._selector.register(signals, _READ, self._signals_came)
+        if self._others is not None:
+            self._selector.register(self._others.source, _READ, self._others_came)
         for rank in range(self._told.ranks):
             self._start(RankProcess(rank, self._told))
         while self._running or (self._told.stays and not self._is_ending):
@@ -65,7 +100,7 @@ class ProcessManager:
     # --- beginnings -------------------------------------------------------------------------------
 
     def _start(self, rank: RankProcess) -> None:
-        self._ranks.append(rank)
+        self._ranks[rank.rank] = rank
         self._selector.register(rank.pmi, _READ, lambda _, events: self._talk(rank, events))
         if self._told.fork_server:
             try:
@@ -105,13 +140,25 @@ class ProcessManager:
             _say(f"rank {number} of this cluster sent what no MPI sends to who starts it: {fault}")
             self._hang_up(rank)
             return False
+        self._answer(answers)
+        if self._others is not None and (fresh := self._server.fresh) is not None:
+            self._others.tell(fresh)
+        if self._server.abort is not None and not self._told.stays:
+            self._end_all(self._server.abort.code & 0xFF or 1)
+        return True
+
+    def _others_came(self, descriptor: int, _events: int) -> None:
+        assert self._others is not None
+        for put in self._others.heard():
+            self._answer(self._server.release(put))
+        if self._others.are_gone:
+            self._selector.unregister(descriptor)
+
+    def _answer(self, answers: list[PmiAnswer]) -> None:
         for answer in answers:
             self._ranks[answer.rank].unsent += answer.data
         for number in {answer.rank for answer in answers}:
             self._write(self._ranks[number])
-        if self._server.abort is not None and not self._told.stays:
-            self._end_all(self._server.abort.code & 0xFF or 1)
-        return True
 
     def _write(self, rank: RankProcess) -> None:
         if rank.pmi.fileno() < 0:
@@ -134,7 +181,7 @@ class ProcessManager:
         heard = set(os.read(descriptor, 4096))
         for number in heard - {signal.SIGCHLD}:
             self._is_ending = self._is_ending or number in (signal.SIGTERM, signal.SIGINT)
-            for rank in self._ranks:
+            for rank in self._ranks.values():
                 rank.signal(number)
         for pid, status in collect_children():
             if pid in self._children:
@@ -185,7 +232,8 @@ class ProcessManager:
         """End all ranks: one of them wants that, or has left others waiting."""
         if not self._is_ending:
             self._is_ending, self._code = True, self._code or code
-            left = {rank.pid for rank in self._ranks if rank.pid and not rank.has_ended}
+            ranks = self._ranks.values()
+            left = {rank.pid for rank in ranks if rank.pid and not rank.has_ended}
             remove_segments(end_with(left, family.KILL))
 
 
@@ -202,12 +250,15 @@ def main() -> int:
         if not data:
             return 1  # who wanted it is gone
         line += data
+    told = ManagedRanks.parse(line)
+    others = OtherHosts(os.dup(0), os.dup(1)) if len(told.hosts) > 1 else None
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.close(nothing)
-    told = ManagedRanks.parse(line)
+    if others is not None:
+        os.dup2(2, 1)  # what ranks write is no line for others
     try:
-        return ProcessManager(told).run()
+        return ProcessManager(told, others).run()
     except OSError as fault:
         _say(f"a rank cannot be started: {fault}")
         return 1

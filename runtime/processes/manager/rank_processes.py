@@ -18,14 +18,14 @@ PMI_DESCRIPTOR = 9
 STANDARD = 0, 1, 2
 
 
-def rank_environment(rank: int, told: ManagedRanks) -> dict[bytes, bytes]:
+def rank_environment(local: int, told: ManagedRanks) -> dict[bytes, bytes]:
     """Return what a rank finds in its environment, as under the `mpiexec` of MPICH."""
     own = {
-        "PMI_RANK": rank,
-        "PMI_SIZE": told.ranks,
+        "PMI_RANK": told.before + local,
+        "PMI_SIZE": told.size,
         "PMI_FD": PMI_DESCRIPTOR,
         "PMI_SPAWNED": 0,
-        "MPI_LOCALRANKID": rank,
+        "MPI_LOCALRANKID": local,
         "MPI_LOCALNRANKS": told.ranks,
         "GFORTRAN_UNBUFFERED_PRECONNECTED": "y",
     }
@@ -35,12 +35,14 @@ def rank_environment(rank: int, told: ManagedRanks) -> dict[bytes, bytes]:
 class RankProcess:
     """One rank: a child of this process, or one that was forked for it by another.
 
-    `pmi` is this end of its socket, and `unsent` what it has not read yet.
+    `rank` is its number in its native MPI, `pmi` is this end of its socket, and `unsent` what it
+    has not read yet.
     """
 
-    def __init__(self, rank: int, told: ManagedRanks) -> None:
+    def __init__(self, local: int, told: ManagedRanks) -> None:
         """Make its socket; raises OSError."""
-        self.rank = rank
+        self.rank = told.before + local
+        self._local = local
         self._told = told
         self.pmi, self._given = socket.socketpair()
         self.pmi.setblocking(False)
@@ -59,7 +61,7 @@ class RankProcess:
         request = socket.socket(socket.AF_UNIX)
         try:
             request.connect(address)
-            environment = rank_environment(self.rank, self._told)
+            environment = rank_environment(self._local, self._told)
             placed = [*STANDARD, PMI_DESCRIPTOR]
             asked = marshal.dumps(
                 (
@@ -81,7 +83,7 @@ class RankProcess:
 
     def spawn(self) -> None:
         """Start it as a child of this process; raises OSError."""
-        environment = rank_environment(self.rank, self._told)
+        environment = rank_environment(self._local, self._told)
         words = [os.fsencode(one) for one in (*self._told.start, *self._told.words)]
         actions = [(os.POSIX_SPAWN_DUP2, self._given.fileno(), PMI_DESCRIPTOR)]
         self.pid = os.posix_spawn(

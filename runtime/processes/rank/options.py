@@ -30,12 +30,13 @@ class RankOptions:
         """The first rank of its `mpiexec`, if each host has its own."""
         self.is_again = "--again" in named
         """Whether it is started in place of one that was lost."""
-        self.stays = self.goes_on and (not self.is_again or self.first is not None)
+        self.has_manager = "--parent" in named
+        """Whether our process manager has started it, and tells how it ends."""
+        has_mpiexec = not self.has_manager and (not self.is_again or self.first is not None)
+        self.stays = self.goes_on and has_mpiexec
         """Whether its `mpiexec`, if it has one, must not see that it ends."""
         again = named.get("--again", "-1#1").partition("#")
         self.rank, self.incarnation = int(again[0]), int(again[2])
-        self.has_manager = "--parent" in named
-        """Whether our process manager has started it, and tells how it ends."""
         self.is_on_one_host = "--on-one-host" in named
         """Whether its native MPI has no rank elsewhere."""
         self.run_directory = named["--room"]
