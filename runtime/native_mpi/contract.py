@@ -119,6 +119,10 @@ class NativeMpi:
         """Return what its `mpiexec` needs to start a world with more ranks than cores, as root."""
         return {}
 
+    def without_network(self, environment: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
+        """Return what keeps ranks of one host from listening on networks, unless a user chose."""
+        return {}
+
     def tidiness(self, run_directory: str, environment: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
         """Return the environment in which it leaves no files if it is killed.
 

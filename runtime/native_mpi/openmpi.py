@@ -17,6 +17,7 @@ _NOT_BOUND = {
 }
 _AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 _SESSION_FOLDERS = ("PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_orte_tmpdir_base")
+_TRANSPORTS = "OMPI_MCA_btl"
 _CRASHES = "OMPI_MCA_opal_signal"
 
 
@@ -60,6 +61,10 @@ class OpenMpi(NativeMpi):
         """
         more = {} if world.hosts else _OVERSUBSCRIBED
         return {**_NOT_BOUND, **more, **(_AS_ROOT if is_root else {})}
+
+    def without_network(self, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Leave out the transport over TCP."""
+        return {} if _TRANSPORTS in environment else {_TRANSPORTS: "^tcp"}
 
     def tidiness(self, run_directory: str, environment: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
         """Keep files in the run directory, and leave crashes to Python, which has the lines."""

@@ -12,9 +12,11 @@ from xml.sax.saxutils import quoteattr
 import pytest
 
 from benchmarks.grid import SSH, EmulatedGrid, Layout, missing
+from runtime.launchers.family import descendants, processes
 from runtime.native_mpi import MPICH, OPEN_MPI
 from tests.leftovers import await_end
 from tests.mpi_homes import OPEN_MPI_4, MpiHome, find_mpi
+from tests.security.test_strangers_at_a_run import listening
 from tools.on_grids import COMMAND, ROOT
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.mpi]
@@ -176,6 +178,36 @@ def test_a_host_of_ranks_that_does_not_answer_is_lost_without_any_detector(tmp_p
         )
         await_end(int(pids["c2"]), time.monotonic() + 30)
         assert not os.path.exists(f"/proc/{pids['c2']}")
+
+
+def test_nothing_but_ranks_listens_while_those_of_an_mpich_are_on_several_hosts(
+    tmp_path: Path,
+) -> None:
+    if lacking := missing():
+        pytest.skip(lacking)
+    (tmp_path / "program.py").write_text(WAITING)
+    mpiexec = quoteattr(str(Path(sys.executable).with_name("mpiexec")))
+    with EmulatedGrid(Layout((3,))) as grid:
+        (tmp_path / "grid.xml").write_text(
+            '<deployment name="t"><application script="program.py"/><grid><site><cluster>'
+            f'<front-end address="{grid.clusters["c0"].address}"/>'
+            f'<mpi ranks="2" command-path={mpiexec}/>'
+            '<nodes hosts="c1 c2" slots="1"/></cluster></site></grid></deployment>'
+        )
+        run = _started(grid, tmp_path)
+        assert run.stdout is not None
+        ranks = {int(run.stdout.readline().split()[1]) for _ in range(2)}
+        others = descendants({run.pid}, processes()) - ranks
+        found = {
+            (Path(f"/proc/{pid}/comm").read_text().strip(), address)
+            for pid in others
+            for _, address in listening(pid)
+            if not address.startswith("unix:")
+        }
+        run.terminate()
+        run.communicate(timeout=60)
+    assert found == set()
+    assert run.returncode == 143
 
 
 def _started(grid: EmulatedGrid, folder: Path) -> subprocess.Popen[str]:

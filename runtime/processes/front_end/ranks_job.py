@@ -217,7 +217,10 @@ class RanksJob:
             is_loaded = self._guard is not None
             return self._managed(ranks, self._job.environment, is_loaded=is_loaded)
         there = "" if self._job.is_elsewhere else self._job.program.run_directory
-        world = self._job.world(part, self._native.tidiness(there, os.environ))
+        own = self._native.tidiness(there, os.environ)
+        if there and not self._job.options:
+            own = {**own, **self._native.without_network(os.environ)}
+        world = self._job.world(part, own)
         if not part.has_mpiexec:
             return Command(world.argv, world.environment, self._folder)
         is_root = launcher.ready().user == 0

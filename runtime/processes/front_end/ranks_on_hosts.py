@@ -39,22 +39,27 @@ NOT_PASSED_ON = frozenset(
 )  # fmt: skip
 """What is true of one host or one login alone."""
 
-_OTHER_BATCH = (
-    "PBS_JOBID",
-    "LSB_JOBID",
-    "OAR_JOB_ID",
-    "FLUX_JOB_ID",
-    "PE_HOSTFILE",
-    "COBALT_JOBID",
-)
-"""Tell of jobs whose hosts are reached by starters of their own."""
+_STARTERS = ("LSB_JOBID", "OAR_JOB_ID", "PE_HOSTFILE")
+"""Tell of jobs of LSF, OAR and Grid Engine, whose nodes let in what their own starters bring."""
+
+_CHOSEN = ("HYDRA_BOOTSTRAP", "HYDRA_BOOTSTRAP_EXEC", "HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXEC")
+"""By these a user, or a site, says how Hydra reaches hosts."""
 
 _SLURM = "SLURM_JOB_ID"
 
 
 def are_reached(environment: Mapping[str, str]) -> bool:
-    """Tell whether it is known how the hosts of a cluster reach each other: by Slurm, or ssh."""
-    return _SLURM in environment or not any(name in environment for name in _OTHER_BATCH)
+    """Tell whether the hosts of a cluster reach each other by ssh, or are in a job of Slurm.
+
+    >>> are_reached({}), are_reached({"SLURM_JOB_ID": "1", "HYDRA_BOOTSTRAP": "slurm"})
+    (True, True)
+    >>> are_reached({"HYDRA_LAUNCHER_EXEC": "rsh"}), are_reached({"LSB_JOBID": "1"})
+    (False, False)
+    """
+    if _SLURM in environment:
+        return True
+    chosen = {environment.get(name, "ssh") for name in _CHOSEN}
+    return chosen == {"ssh"} and not any(name in environment for name in _STARTERS)
 
 
 class HostSessions:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from runtime.native_mpi import Job, JobPart, RankProgram, RankProxy
+from runtime.native_mpi import Job, JobPart, ManagedRanks, RankProgram, RankProxy
 from runtime.processes.rank.options import RankOptions
 
 PLAIN = RankProgram(
@@ -87,3 +87,26 @@ def test_options_that_name_hosts_count() -> None:
 def test_the_job_decides_about_its_environment() -> None:
     job = Job(PLAIN, 1, environment={"A": "1"})
     assert job.world(job.parts[0], {"A": "0", "B": "2"}).environment == {"A": "1", "B": "2"}
+
+
+def test_the_process_manager_of_each_host_is_told_which_ranks_are_there() -> None:
+    job = Job(PLAIN, 5, hosts=(("n1", 2), ("n2", 2), ("n3", 4)))
+    told = job.managed_on_hosts(job.parts[0], "kvs")
+    assert [(one.before, one.ranks, one.size, one.hosts) for one in told] == [
+        (0, 2, 5, (2, 2, 1)),
+        (2, 2, 5, (2, 2, 1)),
+        (4, 1, 5, (2, 2, 1)),
+    ]
+    assert {(one.name, one.reports_to, one.fork_server) for one in told} == {("kvs", "", "")}
+    options = RankOptions(list(told[1].words))
+    assert (options.has_manager, options.is_on_one_host, options.stays) == (True, False, False)
+
+
+def test_ranks_of_one_host_are_told_where_they_are_forked_and_who_hears_of_their_ends() -> None:
+    job = Job(replace(PLAIN, proxy=RankProxy("/s.py", "/r/ranks")), 2)
+    told = job.managed(job.parts[0], tells_ends=True)
+    assert (told.fork_server, told.reports_to, told.size) == ("/r/ranks", "/r", 2)
+    assert told.start == ("python3", "-P", "-m", "runtime.rank")
+    assert ManagedRanks.parse(told.line) == told
+    assert RankOptions(list(told.words)).is_on_one_host
+    assert job.managed(job.parts[0], tells_ends=False).reports_to == ""

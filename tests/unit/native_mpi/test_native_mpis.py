@@ -79,6 +79,21 @@ def test_none_leaves_files_behind_where_it_is_killed() -> None:
     assert set(OPEN_MPI.tidiness("/room", {}).values()) == {"/room", ""}
 
 
+def test_ranks_of_open_mpi_on_one_host_do_without_tcp_unless_a_user_has_chosen() -> None:
+    assert OPEN_MPI.without_network({}) == {"OMPI_MCA_btl": "^tcp"}
+    assert OPEN_MPI.without_network({"OMPI_MCA_btl": "self,tcp"}) == {}
+    assert MPICH.without_network({}) == {}
+
+
+@pytest.mark.parametrize("name", ["HYDRA_BINDING", "HYDRA_HOST_FILE", "I_MPI_ROOT"])
+def test_our_process_manager_stands_in_for_hydra_unless_a_user_has_set_what_hydra_does(
+    name: str,
+) -> None:
+    assert MPICH.is_managed({"HYDRA_BOOTSTRAP": "slurm", name: ""})
+    assert not MPICH.is_managed({name: "core"})
+    assert not OPEN_MPI.is_managed({})
+
+
 @pytest.mark.parametrize(
     ("native", "words", "number"),
     [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.native_mpi import PmiAbort, PmiAnswer, PmiFault, PmiServer
+from runtime.native_mpi import PmiAbort, PmiAnswer, PmiExchange, PmiFault, PmiServer
 from runtime.native_mpi.pmi import (
     LONGEST_LINE,
     LONGEST_VALUE,
@@ -140,6 +140,15 @@ def test_servers_of_several_hosts_exchange_what_was_put_in_each_barrier() -> Non
     assert two.release(both) == [PmiAnswer(2, OUT)]
     assert (got(one, "b"), got(two, "a", rank=2)) == ("2", "1")
     assert [server.fresh for server in (one, two)] == [None, None]
+
+
+def test_an_exchange_is_over_once_all_hosts_have_told_and_then_the_next_one_begins() -> None:
+    exchange = PmiExchange(2)
+    assert exchange.put(1, {"b": "2"}) is None
+    assert exchange.put(1, {"b": "2"}) is None
+    assert exchange.put(0, {}) == {"b": "2"}
+    assert exchange.put(0, {"a": "1"}) is None
+    assert exchange.put(1, {}) == {"a": "1"}
 
 
 @pytest.mark.parametrize(
