@@ -111,6 +111,8 @@ def _job(trial: JobTrial) -> str:
     lines = [f"{trial.cluster}, in job {trial.job} on {', '.join(trial.nodes)}:"]
     width = max(len(command) for command, _ in trial.starters)
     lines += [f"{command:{width}}  {outcome}" for command, outcome in trial.starters]
+    if trial.uses:
+        lines.append(f"a run starts its ranks with {trial.uses}")
     lines.append("interfaces: " + ", ".join(" ".join(one) for one in facts.interfaces))
     if trial.outgoing:
         ways = (f"{host}:22 {outcome}" for host, outcome in trial.outgoing)

@@ -184,6 +184,25 @@ def check_interfaces(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterato
     )  # fmt: skip
 
 
+def check_listeners(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Finding]:
+    """Yield what starts ranks and listens on networks without asking who connects."""
+    native = native_mpi_of_library(host.flavour, facts.library)
+    starter = native.open_starter(host.options) if host.needs_mpi and facts.mpiexec else ""
+    if not starter or host.behind is not None:
+        return
+    networks = ", ".join(" ".join(one) for one in facts.interfaces) or "the loopback"
+    yield _finding(
+        host, "open-listener",
+        f"{starter} starts the ranks and listens for the whole run without asking for a proof: on"
+        f" {networks}",
+        "other accounts of this host, and of hosts that reach it, can hold up the run or interfere",
+        "leave out the options of <mpi>: then gcm-pmi starts the ranks, and listens nowhere"
+        if host.options and not native.open_starter(())
+        else "use an MPICH, whose ranks gcm-pmi starts, or keep others off this host by a firewall",
+        severe=False,
+    )  # fmt: skip
+
+
 def check_files(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Finding]:
     """Yield a limit of open files that is too low for the connections of ranks."""
     needed = OWN_FILES + host.ranks + host.others
@@ -242,6 +261,7 @@ def check_clock(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterato
 
 
 CHECKS: tuple[Check, ...] = (
-    check_mpi, check_modules, check_names, check_interfaces, check_files, check_room, check_clock,
+    check_mpi, check_modules, check_names, check_interfaces, check_listeners, check_files,
+    check_room, check_clock,
 )  # fmt: skip
 """All checks of a single host."""

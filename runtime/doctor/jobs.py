@@ -27,11 +27,14 @@ from runtime.launchers.job_queue import JobQueue
 from runtime.launchers.lines import Collected
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import SIZE_PROBE, detect_native_mpi, mpi_command
-from runtime.native_mpi import MpiWorld, native_mpi
+from runtime.native_mpi import MpiWorld, native_mpi, native_mpi_of_library
 from runtime.native_mpi.openmpi import OPEN_MPI
 from runtime.processes.launcher.package import bring_mpi_to_try
 from runtime.processes.launcher.reaching import usual_launcher
 from runtime.results.folders import make_path
+
+_OWN_WAYS = ("lsf", "oar")
+"""Systems whose nodes let in what starters of their own bring."""
 
 TWO_RANKS = "starts two ranks"
 
@@ -42,7 +45,8 @@ _SSH_PORT = 22
 class JobTrial:
     """What was seen in a job of one minute.
 
-    `starters` are commands and what they did with two ranks. `outgoing` are the ssh ports that were
+    `starters` are commands and what they did with two ranks; a run `uses` one of them, or none:
+    then this says what starts its ranks. `outgoing` are the ssh ports that were
     tried from its first node, with the outcomes.
     """
 
@@ -52,6 +56,7 @@ class JobTrial:
     starters: tuple[tuple[str, str], ...]
     facts: HostFacts
     outgoing: tuple[tuple[str, str], ...] = ()
+    uses: str = ""
 
 
 def refusals(cluster: DeployedCluster, queue: JobQueue) -> Iterator[Finding]:
@@ -144,7 +149,19 @@ class JobExamination:
                 ),
                 facts,
                 tuple(zip(outwards, outcomes, strict=False)),
+                self._used(facts),
             )
+
+    def _used(self, facts: HostFacts) -> str:
+        """Return in words what starts the ranks of a run."""
+        native = native_mpi_of_library(self._cluster.mpi.flavour, facts.library)
+        several = len(self._allocation.hosts) > 1
+        if not native.is_managed({}) or self._cluster.mpi.options:
+            return "the last of these"
+        if several and self._system.name in _OWN_WAYS:
+            return "the last of these"
+        ways = "srun --overlap" if self._system.name == "slurm" else "ssh"
+        return f"gcm-pmi on each node, over {ways}" if several else "gcm-pmi"
 
     def _starters(self, there: Launcher, program: Sequence[str]) -> Iterator[Command]:
         """Yield the commands that may start two ranks; the last one is what a run would do."""

@@ -119,6 +119,10 @@ class NativeMpi:
         """Return what its `mpiexec` needs to start a world with more ranks than cores, as root."""
         return {}
 
+    def open_starter(self, options: Sequence[str]) -> str:  # noqa: ARG002 - for others
+        """Return what starts its ranks and lets anybody connect; nothing where nobody can."""
+        return ""
+
     def without_network(self, environment: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
         """Return what keeps ranks of one host from listening on networks, unless a user chose."""
         return {}

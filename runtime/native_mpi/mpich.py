@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from runtime.native_mpi.contract import MpiWorld, NativeMpi
 
@@ -25,7 +25,7 @@ class Mpich(NativeMpi):
     """MPICH: hands its own environment to ranks, and takes any number of them for each core."""
 
     name = "mpich"
-    marks = ("HYDRA", "Intel(R) MPI")
+    marks = ("HYDRA", "MPICH Version", "Intel(R) MPI")
     rank_variables = (
         "PMI_RANK",
         "PMI_SIZE",
@@ -46,6 +46,10 @@ class Mpich(NativeMpi):
     def is_managed(self, environment: Mapping[str, str]) -> bool:
         """Tell that unless a user has set how Hydra is to start ranks: then it is wanted."""
         return not any(environment.get(name) for name in _OF_A_USER)
+
+    def open_starter(self, options: Sequence[str]) -> str:
+        """Return Hydra where a user has options for it."""
+        return "Hydra" if options else ""
 
     def environment(self, world: MpiWorld, *, is_root: bool) -> Mapping[str, str]:  # noqa: ARG002
         """Let it start ranks beside it by itself.

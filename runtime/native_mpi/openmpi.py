@@ -62,6 +62,10 @@ class OpenMpi(NativeMpi):
         more = {} if world.hosts else _OVERSUBSCRIBED
         return {**_NOT_BOUND, **more, **(_AS_ROOT if is_root else {})}
 
+    def open_starter(self, options: Sequence[str]) -> str:  # noqa: ARG002 - whatever they are
+        """Return what its `mpiexec` really is."""
+        return "prterun (orterun in Open MPI 4)"
+
     def without_network(self, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Leave out the transport over TCP."""
         return {} if _TRANSPORTS in environment else {_TRANSPORTS: "^tcp"}
