@@ -160,7 +160,7 @@ class JobExamination:
             return "the last of these"
         if several and self._system.name in _OWN_WAYS:
             return "the last of these"
-        ways = "srun --overlap" if self._system.name == "slurm" else "ssh"
+        ways = "srun" if self._system.name == "slurm" else "ssh"
         return f"gcm-pmi on each node, over {ways}" if several else "gcm-pmi"
 
     def _starters(self, there: Launcher, program: Sequence[str]) -> Iterator[Command]:

@@ -106,7 +106,7 @@ def test_doctor_tries_what_starts_ranks_in_a_job(slurm: Slurm) -> None:
     assert (code, said.splitlines()[-1]) == (0, "1 host, nothing wrong")
     assert re.search(r"\nlyon/rhone, in job \d+ on c1, c2:\n", said)
     assert re.search(r"\n    \S+/mpiexec -n 2 --host c1:1,c2:1 +starts two ranks\n", said)
-    assert "\n    a run starts its ranks with gcm-pmi on each node, over srun --overlap\n" in said
+    assert "\n    a run starts its ranks with gcm-pmi on each node, over srun\n" in said
     assert re.search(r"\n    srun --mpi=pmi2 --ntasks=2 +\w", said)
     assert re.search(r"\n    interfaces: \w", said)
     wait_until(slurm.is_given_back)

@@ -94,7 +94,8 @@ def test_the_commands_of_an_emulated_cluster_run_here(read: Any) -> None:
     ranks = plan.step("ranks:0:0")
     assert ranks.argv == (
         "mpiexec", "-n", "2", PYTHON, "-P", "-m", "runtime.rank", "--cluster", "0:0",
-        "--application", "x", "--comm-world", "grid", "--umask", "022", "--script", "a.py",
+        "--application", "x", "--comm-world", "grid", "--umask", "022", "--on-one-host", "yes",
+        "--script", "a.py",
         "--", "1", "2 3",
     )  # fmt: skip
     assert (ranks.by, ranks.place) == ("front-end:0:0", "site0/cluster0")
