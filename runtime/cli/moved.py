@@ -27,6 +27,7 @@ from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.processes.launcher.reaching import usual_launcher
 from runtime.processes.launcher.task_group import TaskGroup
+from runtime.results.known_results import RECORD
 
 LONGEST_LINE = 1 << 24
 
@@ -99,7 +100,8 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield the files in the program folders of a run; names in the first one are without it."""
     for program in sorted(folder.glob("program*")):
         for path in sorted(program.rglob("*")):
-            if path.is_file() and not path.is_symlink() and "__pycache__" not in path.parts:
+            is_own = "__pycache__" in path.parts or path.name == RECORD
+            if path.is_file() and not path.is_symlink() and not is_own:
                 yield str(path.relative_to(folder)).removeprefix("program/"), path
 
 

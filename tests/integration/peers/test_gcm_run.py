@@ -191,7 +191,7 @@ def test_a_program_of_a_web_server_is_fetched_by_peers(user: User, tmp_path: Pat
         code, output, errors = user.run("-n", "4", "--quiet", f"{url}/program.py", "a b")
     assert (code, output, errors) == (0, "4 6 ['a b']\n", "")
     assert (user.work / "result.txt").read_text() == "6"
-    assert [one.name for one in user.work.iterdir()] == ["result.txt"]
+    assert sorted(one.name for one in user.work.iterdir()) == [".gcm-results", "result.txt"]
     assert 2 <= Pages.asked.count("gcm-peer /program.py") <= 3
     user.nothing_is_reserved()
 

@@ -123,7 +123,7 @@ def test_heat_that_is_killed_again_and_again_comes_to_the_same_result(
     dice.shuffle(ways)
     bench.write(
         slowly(HEAT.read_text()),
-        '<file-transfer direction="out" source="checkpoints" every="1s"/>'
+        '<file-transfer direction="out" source="checkpoints" every="1s" replace="yes"/>'
         '<file-transfer direction="out" source="rod.txt"/>',
     )
     begins, begun = [], time.monotonic()
