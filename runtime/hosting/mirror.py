@@ -171,17 +171,30 @@ def _identifies_clients(declared: InterfaceType) -> bool:
 
 
 class _ClientThere(ClientInterface):
-    """A client interface of a mirror. What is unbound here is unbound there at once.
+    """A client interface of a mirror. What is bound or unbound here is so there at once.
 
-    The component may never start again, and who gathers its calls must not wait for it.
+    Who gathers calls waits for those that are bound to it, whether they have started or not.
     """
 
     __slots__ = ()
 
+    def bind(self, server: ServerEnd) -> None:
+        """Bind to `server`, here and where the component is; nothing is bound if that fails."""
+        super().bind(server)
+        try:
+            self._there.bound(self)
+        except BaseException:
+            super().unbind(server)
+            raise
+
     def unbind(self, server: ServerEnd | None = None) -> None:
         """Remove the binding to `server`, or all bindings, here and where the component is."""
         super().unbind(server)
-        cast(Mirror | MirroredComposite, self.owner).mirrored.unbound(self)
+        self._there.unbound(self)
+
+    @property
+    def _there(self) -> MirroredContent:
+        return cast(Mirror | MirroredComposite, self.owner).mirrored
 
 
 class _ServerThere(ServerInterface):

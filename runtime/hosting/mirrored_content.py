@@ -37,10 +37,10 @@ def to_nobody(_path: str, _node: NodeProcess) -> None:
 class MirroredContent:
     """Everything the mirror is asked goes to the component in the node process.
 
-    Bindings are taken there when the mirror starts, since that is when they are complete; what is
-    unbound is unbound there at once. Among the mirrors that start together a server starts before
-    its clients, which may call it at once; among those that stop together a client stops first,
-    while its server still answers it.
+    The bindings of an assembly are taken there when the mirror starts, since that is when they are
+    complete; later ones at once. Among the mirrors that start together a server starts before its
+    clients, which may call it at once; among those that stop together a client stops first, while
+    its server still answers it.
 
     A binding through composites of this process that do nothing to its calls leads past them for
     as long as that is so.
@@ -121,6 +121,12 @@ class MirroredContent:
                     self._lead(client)
                 except (ChannelClosed, Unreachable):
                     continue  # a node is gone: no calls to lead
+
+    def bound(self, client: ClientInterface) -> None:
+        """Bind the component too, unless the assembly is still being made: then at its start."""
+        assert self.mirror is not None
+        if self._host.exports.name_of(self.mirror):
+            self._lead(client)
 
     def unbound(self, client: ClientInterface) -> None:
         """Unbind the component too from what its mirror is bound to no more."""

@@ -192,6 +192,22 @@ def test_a_client_that_is_unbound_and_removed_is_waited_for_no_more(
         assert left.result(20)[0] == [2]
 
 
+def test_a_binding_of_a_stopped_component_is_there_at_once(launcher: Launcher) -> None:
+    launcher.start("/node1", "/node2")
+    described = app()
+    described.primitive("other", Worker, node="vn1")
+    with deployed(launcher, described, vn1="/node1", vn2="/node2") as root:
+        root.stop()
+        chief = root.find("chief")
+        for name in ("other", "worker"):
+            chief.unbind("work")
+            assert launcher.ask("/app/chief", "binding-controller", "lookup", "work") == ()
+            chief.bind("work", root.find(name).server("work"))
+            (bound,) = launcher.ask("/app/chief", "binding-controller", "lookup", "work")
+            assert bound.path == f"/app/{name}.work"
+        root.start()
+
+
 def test_what_fails_to_start_there_stops_what_was_started_before(launcher: Launcher) -> None:
     launcher.start("/node1", "/node2")
     described = Assembly("app")
