@@ -8,8 +8,7 @@
 Importing this costs nothing; each name is loaded when it is first asked for.
 """
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # known to type checkers; until `main` runs, Ctrl-C ends in a traceback
 if TYPE_CHECKING:
     from runtime import coupling
     from runtime.mpi.surface import mpi_module as MPI

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+TYPE_CHECKING = False  # known to type checkers; until `main` runs, Ctrl-C ends in a traceback
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["main", "run_main"]
 
