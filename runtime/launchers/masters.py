@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import stat
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -106,6 +107,43 @@ class Master:
                     place=self._alias,
                     cure="Install OpenSSH's client, or name another program",
                 ) from error
+
+
+def not_ours(hops: Sequence[Hop], user_folder: Path, ssh: str, configured: str) -> str:
+    """Return settings by which hops use no master that another account may pretend to be.
+
+    The client connects to whatever socket is at the user's ControlPath. In a folder where others
+    write it has to be there already, and this user's: nobody else can replace that in `/tmp`.
+    """
+    texts = (one.read_text(errors="replace") for one in user_files(user_folder))
+    if not any("controlpath" in text.lower() for text in texts):
+        return ""
+    refused = []
+    for alias in aliases(hops):
+        with _file(configured) as config:
+            try:
+                shown = subprocess.run(
+                    [ssh, "-F", config.name, "-G", alias], stdin=subprocess.DEVNULL,
+                    capture_output=True, text=True, timeout=_ANSWER, check=False,
+                )  # fmt: skip
+            except (OSError, subprocess.TimeoutExpired):
+                return ""  # the connection tells why
+        found = re.search(r"^controlpath (.+)$", shown.stdout, re.MULTILINE)
+        if found and not _is_ours(Path(found[1])):
+            refused.append(f"Host {alias}\n  ControlPath none\n")
+    return "".join(refused)
+
+
+def _is_ours(socket: Path) -> bool:
+    """Tell whether nobody else can have put, or put, a socket in a place."""
+    me = os.getuid()
+    try:
+        folder = socket.parent.stat()
+        if folder.st_uid in (me, 0) and not folder.st_mode & 0o022:
+            return True
+        return bool(folder.st_mode & stat.S_ISVTX) and socket.lstat().st_uid == me
+    except OSError:
+        return False
 
 
 def _on_terminal(argv: Sequence[str]) -> int:

@@ -14,6 +14,7 @@ from runtime.launchers.command import CommandLauncher
 from runtime.launchers.errors import BadHop, CommandNotFound, LaunchError, MissingSsh
 from runtime.launchers.hops import NEEDED, Hop, aliases, configuration, own_socket, user_files
 from runtime.launchers.local import LocalLauncher
+from runtime.launchers.masters import not_ours
 from runtime.launchers.ssh_faults import diagnose
 
 USER_FOLDER = Path("~/.ssh")
@@ -58,7 +59,10 @@ class SshLauncher(CommandLauncher):
         if user_folder is not None:
             files = user_files(user_folder)
             default += own_socket(user_folder)
-        config.write_text(configuration(hops, files, NEEDED, default), encoding="utf-8")
+        settings = configuration(hops, files, NEEDED, default)
+        if user_folder is not None:
+            settings = not_ours(hops, user_folder, ssh, settings) + settings
+        config.write_text(settings, encoding="utf-8")
         self._login = login or f"gcm-deploy login {hops[-1].destination}"
         options = ("-T", "-e", "none", "-F", str(config), aliases(hops)[-1])
         self._argv = (ssh, *options)
