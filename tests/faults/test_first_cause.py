@@ -389,3 +389,15 @@ def test_a_program_that_has_enabled_faulthandler_itself_gets_what_it_says(tmp_pa
     code, summary, _, _ = run(describe(tmp_path, PROGRAM.replace("ENDING", ending)))
     assert (code, summary["first_cause"]["traceback"]) == (139, "")
     assert "Segmentation fault" in (tmp_path / "program.py.crash").read_text()
+
+
+def test_a_child_that_a_rank_has_forked_does_not_speak_for_it(tmp_path: Path) -> None:
+    program = (
+        "import os\nfrom mpi4py import MPI\nworld = MPI.COMM_WORLD\n"
+        "if world.rank == 1 and os.fork() == 0: raise ValueError('of the child')\n"
+        "if world.rank == 1: print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)\n"
+        "world.barrier()\n"
+    )
+    code, _, out, err = run(describe(tmp_path, program, clusters=2))
+    assert (code, out) == (0, "1"), err
+    assert err.endswith("ValueError: of the child\n")

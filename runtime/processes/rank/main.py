@@ -21,7 +21,7 @@ from runtime.processes.rank.options import RankOptions
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
 
     from runtime.membership.bind_address import AdvertisedAddresses
     from runtime.membership.rank_link import RankLink
@@ -130,11 +130,9 @@ def _run(options: RankOptions, link: RankLink) -> int:
         code, words = _run_executable(options, end)
         why = ""
     else:
-        from runtime.processes.rank.program import run_program
-
         _prepare_python(options, link, waits)
         waits.start()
-        code, why, error = run_program(options.kind, options.path, options.arguments)
+        code, why, error = _run_python(options)
         waits.ended(code)
         if code:
             words = _last_words(error)
@@ -154,6 +152,16 @@ def _run(options: RankOptions, link: RankLink) -> int:
     return code
 
 
+def _run_python(options: RankOptions) -> tuple[int, str, BaseException | None]:
+    from runtime.processes.rank.program import run_program
+
+    rank = os.getpid()
+    code, why, error = run_program(options.kind, options.path, options.arguments)
+    if os.getpid() != rank:
+        _end_as_child(code, error)
+    return code, why, error
+
+
 def _run_executable(options: RankOptions, end: _End) -> tuple[int, dict[str, Any]]:
     from runtime.mpi.process.native import ON_ONE_HOST
     from runtime.processes.rank.program import run_executable
@@ -161,6 +169,19 @@ def _run_executable(options: RankOptions, end: _End) -> tuple[int, dict[str, Any
     network = ON_ONE_HOST if options.is_on_one_host else {}
     code, number = run_executable(options.path, options.arguments, end.watch, network)
     return code, {"signal": number}
+
+
+def _end_as_child(code: int, error: BaseException | None) -> NoReturn:
+    """End what the program has forked: it neither speaks for the rank nor finalises MPI."""
+    is_shown = isinstance(error, SystemExit) or sys.excepthook is not sys.__excepthook__
+    if error is not None and not is_shown:
+        sys.__excepthook__(type(error), error, error.__traceback__)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            continue  # nobody reads it any more
+    os._exit(code)
 
 
 def _last_words(error: BaseException | None) -> dict[str, Any]:
