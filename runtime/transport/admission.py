@@ -11,7 +11,7 @@ import select
 import socket
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from runtime.lazy_import import logger
 from runtime.transport.credentials import NONCE, Credentials, Greeting, ListeningEnd
@@ -118,7 +118,7 @@ class Admission:
     `admitted` gets each connection that has proved itself, its name, and what it already sent. One
     that has not within `patience` seconds is sent away, and so is one that proves nothing. Where
     `most` are in their handshake, those who say nothing have to go when more come. It begins with
-    `open`.
+    `open`. Messages say who listens `here`, and `whose` an address is, as far as that is known.
     """
 
     def __init__(
@@ -130,6 +130,8 @@ class Admission:
         *,
         patience: float = HANDSHAKE_SECONDS,
         most: int = MOST_STRANGERS,
+        here: str = "",
+        whose: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._listeners = listeners
         self._credentials = credentials
@@ -138,7 +140,8 @@ class Admission:
         self._patience = patience
         self._incoming: dict[UnprovenConnection, None] = {}  # in the order in which they came
         self._most = min(most, os.sysconf("SC_OPEN_MAX") // _SHARE)
-        self._refusals = RefusalLog(_log, loop.now)
+        self._refusals = RefusalLog(_log, loop.now, here)
+        self._whose = whose
         self._is_closed = False
         self._is_shut = True
         self._opens_at: float | None = None
@@ -228,8 +231,17 @@ class Admission:
             came.close()
             self._refusals.add("not encrypted", where, str(error))
             return True
-        self.receive(came, str(where or "this machine"))
+        self.receive(came, self._place(where))
         return True
+
+    def _place(self, where: Any) -> str:
+        """Return how messages name where a connection comes from."""
+        if not isinstance(where, tuple):
+            return str(where or "this machine")
+        host, port, *_ = where
+        whose = self._whose(host)
+        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        return f"{place} ({whose})" if whose else place
 
     def _came(self, incoming: UnprovenConnection, events: int) -> bool:
         incoming.has_spoken = incoming.has_spoken or bool(events & READ)

@@ -50,10 +50,11 @@ def _stays_until(stranger: Stranger) -> float:
 class RefusalLog:
     """Writes refused connections into a log: the first of each kind, then how many more there were.
 
-    A stranger costs one line a minute however often it comes.
+    A stranger costs one line a minute however often it comes. Lines begin with who listens `here`.
     """
 
-    def __init__(self, log: Logger, clock: Callable[[], float]) -> None:
+    def __init__(self, log: Logger, clock: Callable[[], float], here: str = "") -> None:
+        self._here = f"{here}: " if here else ""
         self._log = log
         self._clock = clock
         self._counted: dict[str, _Counted] = {}
@@ -69,7 +70,8 @@ class RefusalLog:
         before = 0 if counted is None else counted.more
         more = f" ({before} more like it before)" if before else ""
         self._counted[kind] = _Counted(now + EVERY)
-        self._log.warning("a connection from %s was refused: %s%s", where, why, more)
+        words = "%sa connection from %s was refused: %s%s"
+        self._log.warning(words, self._here, where, why, more)
 
     def close(self) -> None:
         """Tell of those who were counted only."""
@@ -77,8 +79,8 @@ class RefusalLog:
             if counted.more:
                 where, why = counted.last
                 self._log.warning(
-                    "connections that were refused too: %d, the last one from %s: %s",
-                    counted.more, where, why,
+                    "%sconnections that were refused too: %d, the last one from %s: %s",
+                    self._here, counted.more, where, why,
                 )  # fmt: skip
         self._counted.clear()
 

@@ -23,6 +23,9 @@ UNIX, SSH = "unix:", "ssh:"
 """Before the path of a socket: of a process, or of the end of a tunnel through `ssh`."""
 
 _BACKLOG = 512
+SMALL_SEGMENT = 536
+"""Bytes of a packet that every network passes on."""
+
 _UNSENT = 256 << 10  # bytes in the system that have not left, beyond which it takes no more
 _BUFFER = 1 << 20  # bytes that a local connection keeps on their way, if the system lets it
 _EVERY_HOST = "0.0.0.0"
@@ -256,6 +259,14 @@ def end_when_silent(
     _tell_tcp(connected, _socket.TCP_KEEPINTVL, max(1, int(silence / 6)))
     _tell_tcp(connected, _socket.TCP_KEEPCNT, 4)
     connected.setsockopt(_socket.SOL_SOCKET, _socket.SO_KEEPALIVE, 1)
+
+
+def send_small_segments(connecting: _socket.socket) -> None:
+    """Let no packet be large, in both directions, of what is about to connect.
+
+    Where a network loses large packets without a word, all that is large gets lost.
+    """
+    _tell_tcp(connecting, _socket.TCP_MAXSEG, SMALL_SEGMENT)
 
 
 def tune(connected: _socket.socket, silence: float) -> None:

@@ -82,7 +82,13 @@ class PeerConnections(RankLoop):
         self._admission: Admission | None = None
         if listeners and credentials is not None:
             self._admission = Admission(
-                listeners, credentials, self._admitted, self, patience=patience
+                listeners,
+                credentials,
+                self._admitted,
+                self,
+                patience=patience,
+                here=self.describe(me),
+                whose=directory.clusters_at,
             )
             self._admission.open()
 

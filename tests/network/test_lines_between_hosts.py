@@ -71,6 +71,17 @@ def test_a_half_open_connection_gives_way_to_the_next_one(pair: Pair, cluster: s
         assert resumptions == 1
 
 
+def test_a_network_that_loses_large_packets_is_passed_in_small_ones(pair: Pair) -> None:
+    """Without a word to the sender: only what proves both ends in TLS is large at first."""
+    words = ["!", "-i", "lo", "-m", "length", "--length", "1000:65535", "-j", "DROP"]
+    for cluster in pair.grid.clusters:
+        done = pair.grid.run(cluster, ["iptables", "-A", "INPUT", *words], timeout=20)
+        assert done.returncode == 0, done.stderr
+    pair.start(MIB, tls=True)
+    for right, _ in pair.both("ended"):
+        assert right
+
+
 def test_a_cut_that_does_not_heal_is_a_loss_in_bounded_time(pair: Pair) -> None:
     pair.start(32 * MIB, silence=2.0, patience=3.0, tls=False)
     pair.both("begun")

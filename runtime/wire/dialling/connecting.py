@@ -9,21 +9,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from runtime.lazy_import import logger
 from runtime.transport.admission import READ, WRITE, EventLoop, Exchange
 from runtime.transport.credentials import NONCE, Credentials, Dialler
 from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
 from runtime.transport.transports import (
+    SMALL_SEGMENT,
     announce,
     end_when_silent,
     is_on_host,
     named_by_user,
+    send_small_segments,
     socket_for,
 )
 from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.line import SILENCE_TIMEOUT
 from runtime.wire.errors import NoRoute, PeerLost, PeerSilent, reason_of
 from runtime.wire.stream.messages import MessageSink
+
+_log = logger(__name__)
 
 DIAL_TIMEOUT = 4.0
 """Seconds for the host at an address to answer: it is asked three times within them."""
@@ -144,6 +149,8 @@ class CountingConnector(Connector):
         self.front_ends = dict(front_ends or {})
         self.between: dict[int, tuple[str, ...]] = {}
         self.over: dict[str, str] = {}
+        self.in_small: set[str] = set()
+        """The names of ranks that have answered only once they were asked in small packets."""
         self.tries = 0
         self.failures = 0
 
@@ -194,7 +201,7 @@ class DirectConnector(CountingConnector):
         patience = self._proof_timeout
         return Dialling(
             str(party), party.member, ways, credentials, now,
-            proof_timeout=patience, counts=counts, over=self.over,
+            proof_timeout=patience, counts=counts, over=self.over, in_small=self.in_small,
         )  # fmt: skip
 
     def joined(self, peer: int, *, is_dialled: bool) -> None:
@@ -244,9 +251,10 @@ class Dialling(ProvingAttempt):
     """Tries one address after another; `words` are how errors name the process `name`.
 
     Where the connection was taken at once and nobody proves itself, the process is there but does
-    not run now. If there are no other addresses it is waited for: its system ends the connection
+    not run now, or the network loses large packets on the way, such as those with a certificate. So
+    all is tried once more in small ones, and then it is waited for: its system ends the connection
     when the process ends, and `silence` of its host is noticed. `over` is told the transport of the
-    user by which it was reached.
+    user by which it was reached, and `in_small` that small packets were needed.
     """
 
     def __init__(
@@ -262,7 +270,9 @@ class Dialling(ProvingAttempt):
         silence: float = SILENCE_TIMEOUT,
         counts: CountingConnector | None = None,
         over: dict[str, str] | None = None,
+        in_small: set[str] | None = None,
     ) -> None:
+        self._known = set[str]() if in_small is None else in_small
         self._counts = counts
         self._over = over
         self._words = words
@@ -275,6 +285,7 @@ class Dialling(ProvingAttempt):
         self._silence = silence
         self._faults: list[str] = []
         self._is_full = False
+        self._in_small = name in self._known
         self._address = ""
         self.deadline = now
         self._next(now)
@@ -293,7 +304,8 @@ class Dialling(ProvingAttempt):
         """Say what goes on."""
         if self._exchange is None:
             return f"{self._address} does not answer"
-        return f"{self._address} has taken the connection, but the process does not answer"
+        how = ", though it was asked in small packets" if self._in_small else ""
+        return f"{self._address} has taken the connection, but the process does not answer{how}"
 
     def step(self, now: float) -> tuple[socket.socket, bytes] | None:
         """Go on with this address, or with the next one; raises PeerLost after the last one."""
@@ -316,11 +328,15 @@ class Dialling(ProvingAttempt):
         if not self._exchange.step():
             if now < self.deadline:
                 return None
-            if self._ways and not is_on_host(self._address):
+            if not is_on_host(self._address) and (self._ways or not self._in_small):
                 self._silent.append(self._address)
                 raise TimeoutError(f"no proof within {self._proof_timeout:g} s")
             self.deadline = now + self._proof_timeout
             return None
+        if self._in_small:
+            self._known.add(self._name)
+            words = "%s has answered at %s in packets of %d bytes: larger ones may be lost"
+            _log.info(words, self._words, self._address, SMALL_SEGMENT)
         if self._over is not None:
             self._over[self._name] = named_by_user(self._address)
         return self._proved(self._exchange)
@@ -349,6 +365,7 @@ class Dialling(ProvingAttempt):
         while self._ways or self._silent:
             if not self._ways:
                 self._ways, self._silent = self._silent, []
+                self._in_small = True
             self._address = self._ways.pop(0)
             self._exchange = None
             self.deadline = now + self._timeout
@@ -356,6 +373,8 @@ class Dialling(ProvingAttempt):
                 bare, where = socket_for(self._address)
                 self._socket = socket.socket(fileno=bare.detach())
                 self._socket.setblocking(False)
+                if self._in_small:
+                    send_small_segments(self._socket)
                 fault = self._socket.connect_ex(where)
                 self._is_full |= fault == errno.EAGAIN  # of a Unix socket: who listens is slow
                 if fault not in (0, errno.EINPROGRESS):

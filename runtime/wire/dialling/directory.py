@@ -111,6 +111,20 @@ class RankDirectory:
             return f"the link inside cluster {here}"
         return f"the link from cluster {here} to cluster {there}"
 
+    def clusters_at(self, host: str) -> str:
+        """Return which clusters have ranks that listen at an address of a host; "" if none has.
+
+        >>> one = Party("0:0:0", addresses=("10.0.0.7:4711",), cluster="a")
+        >>> RankDirectory((one,)).clusters_at("10.0.0.7")
+        'a'
+        """
+        found = (
+            one.cluster or one.name.rpartition(":")[0]
+            for one in self._parties
+            if any(host_port(way).rpartition(":")[0].strip("[]") == host for way in one.addresses)
+        )
+        return ", ".join(dict.fromkeys(found))
+
     def ways(self, source: int, target: int | Party) -> tuple[str, ...]:
         """Return the addresses at which a rank can try to reach another one, or a front-end.
 

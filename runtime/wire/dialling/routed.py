@@ -194,7 +194,15 @@ class RoutedConnector(CountingConnector):
             return Called(str(party), now)
         if route.kind is RouteKind.DIRECT:
             ways = self._directory.ways(self._me, peer)
-            return Dialling(str(party), party.member, ways, credentials, now, over=self.over)
+            return Dialling(
+                str(party),
+                party.member,
+                ways,
+                credentials,
+                now,
+                over=self.over,
+                in_small=self.in_small,
+            )
         stops = [*map(str, route.stops[2:-1]), self._stop_of(str(route.stops[-1]))]
         if last.dialler == route.stops[-1]:
             token = os.urandom(16).hex()
