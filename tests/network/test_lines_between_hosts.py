@@ -77,7 +77,7 @@ def test_a_network_that_loses_large_packets_is_passed_in_small_ones(pair: Pair) 
     for cluster in pair.grid.clusters:
         done = pair.grid.run(cluster, ["iptables", "-A", "INPUT", *words], timeout=20)
         assert done.returncode == 0, done.stderr
-    pair.start(MIB, tls=True)
+    pair.start(64 << 10, tls=True)
     for right, _ in pair.both("ended"):
         assert right
 
