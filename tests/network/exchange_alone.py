@@ -90,7 +90,11 @@ def main() -> None:
     sys.stdin.readline()
     sent = [connections.send(other, head, [memoryview(data)]) for head, data in mine.items()]
     has_begun = was_connected = was_broad = False
-    while ear.why is None and not (len(ear.complete) == len(theirs) and all(x.done for x in sent)):
+
+    def is_over() -> bool:
+        return len(ear.complete) == len(theirs) and all(one.done for one in sent)
+
+    while ear.why is None and not is_over():
         connections.ready(None)
         connections.progress()
         if ear.heads and not has_begun:
@@ -102,7 +106,7 @@ def main() -> None:
         if connections.lanes and not was_broad:
             was_broad = True
             tell("broad")
-    if ear.why is not None:
+    if not is_over():  # else the other one has left because all is done
         tell("lost", str(ear.why))
         return
     right = ear.heads == list(theirs) and all(
