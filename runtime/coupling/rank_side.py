@@ -49,7 +49,7 @@ class RankSide:
     def join(self) -> CouplingMailbox:
         """Return the mailbox once the launcher has answered; raises NotCoupled if it has gone."""
         link = self._link
-        if link.wrapper.settings.get("replicas", 1) == 1:
+        if link.wrapper.settings.replicas == 1:
             self._listeners, self._found = link.open_listeners("code")
         link.couple(self, self, self, self._lose)
         link.coupling.attach(link.name, link.incarnation, os.uname().nodename, self._found)

@@ -150,8 +150,8 @@ class References(Protocol):
 class Control(Protocol):
     """Downwards: what a member is to do."""
 
-    def configure(self, settings: dict[str, Any]) -> None:
-        """Set what a member needs to know before it runs."""
+    def configure(self, settings: dict[str, Any], routes: list[Any]) -> None:
+        """Tell a member its `RankSettings` before it runs, and which routes others have found."""
 
     def go(self) -> None:
         """Let the program run."""

@@ -22,6 +22,7 @@ from runtime.machine.contracts import (
     Views,
 )
 from runtime.machine.delivery import PEERS, bound_to
+from runtime.machine.rank_settings import RankSettings
 from runtime.transport.keys import parsed
 
 _SIGTERM = 15  # `signal` would be imported for this number alone
@@ -75,7 +76,9 @@ class RankWrapper:
         self.may_go = False
         self.table = b""
         """Who is where; see `runtime.machine.table`."""
-        self.settings: dict[str, Any] = {}
+        self.settings = RankSettings()
+        self.found_routes: list[Any] = []
+        """The routes that other ranks of the cluster have found, as its front-end tells them."""
         self.ends = self.saves = float("inf")
         """When the run ends, and when programs save their state, by the monotonic clock here."""
         self.process = os.getpid()
@@ -116,11 +119,11 @@ class RankWrapper:
         raise CallRefused(f"a wrapper cannot be asked for {interface}.{operation}{args}")
 
     def _peers(self) -> list[str]:
-        if "machine" not in self.settings:
+        if not self.settings.grid:
             return []  # nobody may run yet
         import pickle  # only where somebody asks
 
-        grid = pickle.loads(self.settings["machine"])  # from the launcher
+        grid = pickle.loads(self.settings.grid)  # from the launcher
         return bound_to(grid, self.name.rpartition(":")[0], self.code)
 
     # --- views, control -------------------------------------------------------------------------
@@ -164,9 +167,9 @@ class RankWrapper:
         """Let `hear` know the results of collectives."""
         self._on_results = hear
 
-    def configure(self, settings: dict[str, Any]) -> None:
+    def configure(self, settings: dict[str, Any], routes: list[Any]) -> None:
         """Keep what the rank needs to know before it runs."""
-        self.settings |= settings
+        self.settings, self.found_routes = RankSettings.parse(settings), routes
 
     def go(self) -> None:
         """Let the program begin."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
 from runtime.machine.table import decoded
@@ -16,6 +16,7 @@ from runtime.membership.bind_address import NOT_ADVERTISED
 from runtime.topology import NO_NAMES, Grid, Identifier, RankNames
 
 if TYPE_CHECKING:
+    from runtime.machine.rank_settings import RankSettings
     from runtime.machine.table import Report
     from runtime.membership.bind_address import AdvertisedAddresses
     from runtime.membership.rank_link import RankLink
@@ -80,7 +81,7 @@ def everybody(link: RankLink, pickled: bytes = b"") -> Everybody:
     """
     wrapper = link.wrapper
     # From the launcher, over proved connections.
-    grid = pickle.loads(pickled or wrapper.settings["machine"])
+    grid = pickle.loads(pickled or wrapper.settings.grid)
     assert isinstance(grid, Grid)
     table = decoded(wrapper.table)
     reports = {one["rank"]: one for one in table if "rank" in one and "index" not in one}
@@ -93,7 +94,7 @@ def everybody(link: RankLink, pickled: bytes = b"") -> Everybody:
         incarnation = report["incarnation"] if report else 0
         residents.append(Resident(identifier, host, machine, tuple(addresses), incarnation))
     # To who was there at first they are news, which come with the next view.
-    if pickled or link.is_again or wrapper.settings.get("replicas", 1) > 1:
+    if pickled or link.is_again or wrapper.settings.replicas > 1:
         residents += replacing(table, len(residents))
     me = Identifier.parse(link.name)
     limit = min(tag_limits, default=None)
@@ -110,11 +111,10 @@ def front_ends_in(table: Sequence[Report]) -> dict[tuple[int, int], AdvertisedAd
     }
 
 
-def _names(grid: Grid, settings: dict[str, Any]) -> RankNames:
+def _names(grid: Grid, settings: RankSettings) -> RankNames:
     """Return how messages name the ranks of this program."""
-    replicas = settings.get("replicas", 1)
-    world = grid.size // replicas if replicas > 1 else 0
-    is_of_cluster = settings.get("comm-world") == "cluster"
+    world = grid.size // settings.replicas if settings.replicas > 1 else 0
+    is_of_cluster = settings.comm_world == "cluster"
     return RankNames.of_grid(grid, world=world, is_of_cluster=is_of_cluster)
 
 

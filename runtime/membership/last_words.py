@@ -125,8 +125,10 @@ def _may_survive() -> bool:
     from runtime.membership.rank_link import current
 
     link = current()
-    settings: dict[str, Any] = {} if link is None else link.wrapper.settings
-    return settings.get("failures") == "return" and settings.get("replicas", 1) == 1
+    if link is None:
+        return False
+    settings = link.wrapper.settings
+    return settings.failures == "return" and settings.replicas == 1
 
 
 def lost() -> tuple[str, ...]:

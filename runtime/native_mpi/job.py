@@ -211,18 +211,12 @@ class Job:
 
     def _rank_words(self, part: JobPart, *, is_managed: bool = False) -> tuple[str, ...]:
         program = self.program
-        failures = "" if program.failures == "abort" else program.failures
         named = {
             "--first": str(part.first) if self.for_each_host else "",
             "--again": f"{part.first}#{part.incarnation}" if part.is_restarted else "",
             "--cluster": program.cluster,
             "--application": program.application,
-            "--comm-world": program.comm_world,
-            "--failures": failures,
-            "--recovery": program.recovery,
-            "--recovery-messages": program.recovery_messages,
-            "--replicas": str(program.replicas) if program.replicas > 1 else "",
-            "--restart": "yes" if program.restart else "",
+            "--goes-on": "yes" if program.goes_on else "",
             "--umask": f"{program.umask:03o}",
             "--parent": "manager" if is_managed else "",
             "--on-one-host": "yes" if self._is_on_one_host(part) else "",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gcm.records import dataclass
 from runtime.errors import GridError
 from runtime.home import HOME
+from runtime.machine.rank_settings import RankSettings
 from runtime.membership.run_directory import Bootstrap
 from runtime.native_mpi import Job, RankProgram
 from runtime.processes.watch import WatchedGroups
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from runtime.topology import Wan
     from runtime.transport.certificate import CertificateAuthority
 
-PROTOCOL = 2
+PROTOCOL = 3
 """To be raised when what the processes of a run say to each other gets another meaning."""
 
 REFUSED = 87
@@ -117,7 +118,7 @@ class Configuration:
     launcher: str
     keys: Keyring = field(repr=False)
     nodes: tuple[NodeJob, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: RankSettings = RankSettings()
     transports: tuple[str, ...] = ()
     forwards: tuple[str, ...] = ()
     known_as: str = ""

@@ -59,7 +59,7 @@ def open_connections(
     references = ReferenceController(
         routed or DirectConnector(known.index, directory, link.credentials), bound
     )
-    times = link.wrapper.settings.get("line-times") or (SILENCE_TIMEOUT, RESUME_TIMEOUT)
+    times = link.wrapper.settings.line_times or (SILENCE_TIMEOUT, RESUME_TIMEOUT)
     connections = (make or PeerConnections)(
         known.index, directory, sink, references, listeners=listeners, credentials=link.credentials,
         silence=times[0], resume_timeout=times[1],
@@ -68,16 +68,14 @@ def open_connections(
 
     def count(report: Callable[[str, list[Any], dict[str, int]], None]) -> None:
         traffic = connections.traffic()
-        is_observed = bool(link.wrapper.settings.get("observed"))
+        is_observed = link.wrapper.settings.is_observed
         rows = references.rows(traffic, directory, by_rank=is_observed)
         report(link.name, rows, references.figures(traffic))
 
     above = link.wrapper.references
     connections.at_end = lambda: count(above.exchanged)
     if routed is not None:
-        routed.learn(
-            routing.experiences_of(link.wrapper.settings.get("routes", ())), connections.now()
-        )
+        routed.learn(routing.experiences_of(link.wrapper.found_routes), connections.now())
     link.wrapper.attach(_Routes(connections, routed, directory, lambda: count(above.counted)))
     return connections
 

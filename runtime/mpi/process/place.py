@@ -160,8 +160,7 @@ def settle(place: Place) -> None:
 def place_of_rank(link: RankLink, known: Everybody) -> Place:
     """Return the place of a rank that a front-end started; it is told who is known."""
     settings = link.wrapper.settings
-    replicas = settings.get("replicas", 1)
-    is_isolated = settings.get("failures") == "return" or replicas > 1
+    replicas = settings.replicas
     grid, me = known.grid, known.me
     hosts = [one.host for one in known.residents]
     behind = known.residents[grid.size :]
@@ -175,7 +174,7 @@ def place_of_rank(link: RankLink, known: Everybody) -> Place:
         grid,
         me,
         hosts,
-        is_isolated=is_isolated,
+        is_isolated=settings.goes_on,
         has_replicas=replicas > 1,
         tag_limit=known.tag_limit,
         replacing=[(one.identifier, one.incarnation) for one in behind],

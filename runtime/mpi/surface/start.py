@@ -53,15 +53,15 @@ def start() -> Predefined:
         if link is not None and engine is not None and engine.decisions is None:
             _use_modes(_made.comms, link)
         predefined.settle(_made)
-        if link is not None and link.wrapper.settings.get("observed"):
+        if link is not None and link.wrapper.settings.is_observed:
             from runtime.mpi.surface.observed_calls import observe
 
             observe()
-        if link is not None and link.wrapper.settings.get("traced"):
+        if link is not None and link.wrapper.settings.is_traced:
             from runtime.mpi.surface.traced_calls import trace
 
             trace()
-        if link is not None and link.wrapper.settings.get("checked"):
+        if link is not None and link.wrapper.settings.is_checked:
             from runtime.mpi.surface.checked_calls import check
 
             check(link)
@@ -71,7 +71,8 @@ def start() -> Predefined:
 def _use_modes(comms: dict[str, MPI.Comm], link: RankLink) -> None:
     """Set how COMM_WORLD recovers from losses; a restarted process joins with it."""
     m = members_behind(comms["COMM_GRID"])
-    recovery, messages = link.wrapper.settings["recovery"]
+    settings = link.wrapper.settings
+    recovery, messages = settings.recovery, settings.recovery_messages
     if m is not None and recovery:
         from runtime.collectives.recovery_modes import MESSAGES_KEY, RECOVERY_KEY, Modes
 
@@ -165,7 +166,7 @@ def _engine(place: Place, link: RankLink, known: Everybody) -> Engine:
             InterceptedConnections,
             ports=Ports(composition, place.everybody, place.index, place.names),
         )
-    replicas = link.wrapper.settings.get("replicas", 1)
+    replicas = link.wrapper.settings.replicas
     replicated, again = None, None
     if replicas > 1:
         replicated, again = _replicated(place, link, engine, known, replicas)
@@ -229,7 +230,7 @@ def _replicated(
 
     table = ReplicaTable(place.grid.size, replicas)
     ranks = [table.rank_of(known.place_of(one.identifier)) for one in known.residents]
-    restarts = link.wrapper.settings["restart"]
+    restarts = link.wrapper.settings.restart
     made = ReplicatedConnections(known.index, ranks, table, engine, restarts=restarts)
     if not restarts:
         return made, None
@@ -240,8 +241,7 @@ def _replicated(
 
 def _composition(place: Place, link: RankLink) -> Composition | None:
     """Return what the descriptor names for this rank, or None."""
-    told = link.wrapper.settings.get("named-classes")
-    plans = link.wrapper.settings.get("plans", "")
+    told, plans = link.wrapper.settings.named_classes, link.wrapper.settings.plans
     if not told and not plans:
         return None
     from runtime.machine.composition import Composition
@@ -249,7 +249,7 @@ def _composition(place: Place, link: RankLink) -> Composition | None:
     me = place.me
     cluster = place.grid.cluster_of(me)
     path = f"{place.grid.sites[me.site].name}/{cluster.name}/wrapper{me.rank}"
-    return Composition(told or (), path, (me.site, me.cluster), plans)
+    return Composition(told, path, (me.site, me.cluster), plans)
 
 
 def _explain_ends(

@@ -218,8 +218,7 @@ class RanksRun:
         views.view(table)
         if lost:
             views.lost(lost)
-        routes = {"routes": self._routes.experiences()}
-        control.configure({**self._configuration.settings, **routes})
+        control.configure(self._configuration.settings.plain(), self._routes.experiences())
         control.go()
 
     def find(self, rank: str) -> Channel | None:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from gcm.records import dataclass
 from runtime.deployment.model import SSH, TCP, UNIX, DeployedCluster
@@ -28,6 +27,7 @@ from runtime.home import HOME, is_checkout
 from runtime.launchers.base import Launcher
 from runtime.launchers.spawning import activated
 from runtime.machine.paths import node_path
+from runtime.machine.rank_settings import RankSettings
 from runtime.membership.bind_address import EVERYWHERE, ON_MACHINE, bind_address
 from runtime.membership.run_directory import address_in
 from runtime.native_mpi import Job, native_mpi
@@ -125,7 +125,7 @@ def supply(
         keys=ring,
         certificates=keys.certificates(ring.checks, datetime.datetime.now(datetime.UTC)),
         nodes=tuple(_nodes(plan, with_python, run_directory, folder, search)),
-        settings=_settings(plan, cluster),
+        settings=settings_of(plan, cluster, job),
         transports=_transports(plan, cluster, job, passage),
         forwards=forwards,
         known_as=cluster.front_end.address,
@@ -264,31 +264,36 @@ def _port(cluster: DeployedCluster, job: Job | None, forwards: Sequence[str]) ->
     return 0 if job is not None and job.is_elsewhere else None
 
 
-def _settings(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str, Any]:
-    """Return with what each rank of a cluster is configured.
-
-    It tells of waits that take `explain-waits` seconds, 0 for none, counts its calls if these are
-    to be `observed`, keeps the latest where they are `traced`, and tells of all where they are
-    `checked`. It looks at native code where the cluster `is-joined` to others.
-    `checked`. `line-times` are how long its lines may be silent, and how long they are tried to be
-    resumed.
-    """
+def settings_of(plan: DeploymentPlan, cluster: DeployedCluster, job: Job | None) -> RankSettings:
+    """Return what the ranks of a cluster are told before their programs run."""
     deployment, watch = plan.deployment, watch_of(plan)
     times = None if watch is None else LineTimes.within(watch.timeout)
-    return {
-        "line-times": None if times is None else (times.silence, times.resumed),
-        "machine": pickle.dumps(_machine_of(plan, cluster), protocol=5),  # for those who open it
-        "named-classes": [
+    settings = RankSettings(
+        grid=pickle.dumps(_machine_of(plan, cluster), protocol=5),  # for those who open it
+        named_classes=tuple(
             (one.role, one.name, one.scope, one.between, str(one.location))
             for one in deployment.named_classes
-        ],
-        "plans": deployment.plans,
-        "explain-waits": deployment.explain_waits,
-        "observed": deployment.observed,
-        "traced": deployment.traced,
-        "checked": deployment.checked,
-        "is-joined": _has_others(plan, cluster),
-    }
+        ),
+        plans=deployment.plans,
+        explain_waits=deployment.explain_waits,
+        is_observed=deployment.observed,
+        is_traced=deployment.traced,
+        is_checked=deployment.checked,
+        is_joined=_has_others(plan, cluster),
+        line_times=None if times is None else (times.silence, times.resumed),
+    )
+    if job is None:
+        return settings
+    program = job.program
+    return replace(
+        settings,
+        comm_world=program.comm_world,
+        failures=program.failures,
+        recovery=program.recovery,
+        recovery_messages=program.recovery_messages,
+        replicas=program.replicas,
+        restart=program.restart,
+    )
 
 
 def _transports(

@@ -70,11 +70,6 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     link.wrapper.code = "" if options.kind == "executable" else options.application
     link.wrapper.membership.ready(name, [facts])
     link.wait_for_go()
-    link.wrapper.settings["comm-world"] = options.comm_world
-    link.wrapper.settings["failures"] = options.failures
-    link.wrapper.settings["replicas"] = options.replicas
-    link.wrapper.settings["restart"] = options.restart
-    link.wrapper.settings["recovery"] = options.recovery, options.recovery_messages
     remember(link)
     return _run(options, link)
 
@@ -136,7 +131,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
         waits.ended(code)
         if code:
             words = _last_words(error)
-            if options.recovery == "abort":
+            if link.wrapper.settings.recovery == "abort":
                 tell = link.wrapper.health.aborted
                 _exit_without_goodbye()
         _run_exit_handlers()
@@ -195,12 +190,12 @@ def _last_words(error: BaseException | None) -> dict[str, Any]:
 
 
 def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> None:
-    if options.restart:
+    if link.wrapper.settings.restart:
         from runtime.mpi.process.counted_output import count_output
 
         count_output(is_late=options.is_again)
     keep_crashes(crash_file(options.run_directory, int(link.name.rpartition(":")[2])))
-    if options.comm_world == "grid":
+    if link.wrapper.settings.comm_world == "grid":
         from runtime.mpi.surface.install import install
         from runtime.mpi.surface.lifetime import before_end
 

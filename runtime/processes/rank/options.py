@@ -13,19 +13,13 @@ class RankOptions:
         end = words.index("--") if "--" in words else len(words)
         named = dict(zip(words[:end:2], words[1:end:2], strict=False))
         kinds = [kind for kind in KINDS if f"--{kind}" in named]
-        needed = ("--cluster", "--application", "--comm-world", "--room", "--umask")
+        needed = ("--cluster", "--application", "--room", "--umask")
         if end % 2 or len(kinds) != 1 or any(name not in named for name in needed):
             raise SystemExit("this program is started by a front-end, with the words it needs")
         self.cluster = named["--cluster"]
         self.application = named["--application"]
-        self.comm_world = named["--comm-world"]
-        self.failures = named.get("--failures", "abort")
-        self.recovery = named.get("--recovery", "")
-        self.recovery_messages = named.get("--recovery-messages", "")
-        self.replicas = int(named.get("--replicas", "1"))
-        self.restart = "--restart" in named
-        """Whether lost replicas are started again."""
-        self.goes_on = self.failures == "return" or self.replicas > 1
+        self.goes_on = "--goes-on" in named
+        """Whether other ranks go on when one is lost; what else is told comes with the settings."""
         self.first = int(named["--first"]) if "--first" in named else None
         """The first rank of its `mpiexec`, if each host has its own."""
         self.is_again = "--again" in named

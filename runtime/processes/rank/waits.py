@@ -37,7 +37,7 @@ class RankWaits:
 
     def __init__(self, wrapper: RankWrapper) -> None:
         self._wrapper = wrapper
-        self._limit = float(wrapper.settings.get("explain-waits", 0.0))
+        self._limit = wrapper.settings.explain_waits
         self._lock = _thread.allocate_lock()
         self._watch: CallWatch | None = None
         self._has_ended = self._is_last = False
@@ -50,7 +50,7 @@ class RankWaits:
     def start(self) -> None:
         """Look from now on, unless nobody wants to know."""
         settings = self._wrapper.settings
-        if settings.get("is-joined") and settings.get("comm-world") == "grid":
+        if settings.is_joined and settings.comm_world == "grid":
             from runtime.processes.rank.native_objects import NativeObjects
 
             self._objects = NativeObjects()

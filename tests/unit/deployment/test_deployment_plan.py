@@ -94,8 +94,7 @@ def test_the_commands_of_an_emulated_cluster_run_here(read: Any) -> None:
     ranks = plan.step("ranks:0:0")
     assert ranks.argv == (
         "mpiexec", "-n", "2", PYTHON, "-P", "-m", "runtime.rank", "--cluster", "0:0",
-        "--application", "x", "--comm-world", "grid", "--umask", "022", "--on-one-host", "yes",
-        "--script", "a.py",
+        "--application", "x", "--umask", "022", "--on-one-host", "yes", "--script", "a.py",
         "--", "1", "2 3",
     )  # fmt: skip
     assert (ranks.by, ranks.place) == ("front-end:0:0", "site0/cluster0")
@@ -129,8 +128,7 @@ def test_the_commands_of_a_cluster_elsewhere_lead_there_and_stage_the_program(re
     assert front_end.folder == "/run"
     assert plan.step("ranks:0:0").argv == (
         "mpiexec", "-n", "3", "-v", "python3", "-P", "-m", "runtime.rank", "--cluster", "0:0",
-        "--application", "application", "--comm-world", "cluster",
-        "--umask", "022", "--script", "a.py", "--",
+        "--application", "application", "--umask", "022", "--script", "a.py", "--",
     )  # fmt: skip
 
 

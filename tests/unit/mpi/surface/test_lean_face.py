@@ -53,7 +53,7 @@ def test_a_rank_imports_nothing_heavy_for_its_communicators() -> None:
     assert {name.partition(".")[0] for name in loaded}.isdisjoint(
         {"numpy", "lxml", "rich", "Pyro5"}
     )
-    assert {name for name in loaded if name.startswith("gcm")} == {"gcm", "gcm.records"}
+    assert {name for name in loaded if name.startswith("gcm")} <= {"gcm", "gcm.records"}
 
 
 def test_a_rank_imports_algorithms_only_when_a_program_uses_them() -> None:
