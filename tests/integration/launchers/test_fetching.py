@@ -108,10 +108,9 @@ def test_a_folder_that_is_not_there_is_no_error(launcher: GuardSession) -> None:
 
 def test_giving_up_ends_what_is_being_sent(launcher: GuardSession) -> None:
     folder = Path(launcher.make_folder())
-    (folder / "endless").touch()
-    os.truncate(folder / "endless", 1 << 40)  # nothing but a hole
+    (folder / "large").write_bytes(bytes(1 << 26))  # a hole would come at once
     with pytest.raises(FetchFailed, match="it was given up"):
-        fetching.receive(launcher, str(folder), [("endless", 0)], Kept(), given_up=lambda: True)
+        fetching.receive(launcher, str(folder), [("large", 0)], Kept(), given_up=lambda: True)
 
 
 def test_a_sealed_folder_without_anything_new_goes_with_the_launcher(
