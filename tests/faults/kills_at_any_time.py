@@ -32,6 +32,9 @@ PROGRAM = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
 
 def called(pid: int) -> str:
     with suppress(OSError):
+        name = Path(f"/proc/{pid}/comm").read_text().strip()
+        if name.startswith("gcm"):
+            return name
         return os.path.basename(
             os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0])
         )

@@ -162,7 +162,7 @@ ENDINGS = {
     "crash": "import ctypes; ctypes.string_at(0)",
     "abort": "MPI.COMM_WORLD.Abort(7)",
 }
-KILLS = ("gcm-front-end", "mpiexec", "hydra_pmi_proxy", "gcm-deploy")
+KILLS = ("gcm-front-end", "gcm-pmi", "gcm-deploy")
 FAULTS = ("none", "stop", "kill", "kill two", *ENDINGS, *KILLS)
 LOSSES = ("kill", "kill two", "crash", "hard exit")
 """How ranks are lost that programs can go on without."""

@@ -45,7 +45,7 @@ def can_be_alone() -> bool:
     [
         ("gcm-deploy", "SIGKILL", "local"),
         ("gcm-deploy", "SIGTERM", "local"),
-        ("mpiexec", "SIGKILL", "local"),
+        ("gcm-pmi", "SIGKILL", "local"),
         pytest.param("gcm-deploy", "SIGKILL", "sshd", marks=FAR),
         pytest.param("gcm-deploy", "SIGTERM", "sshd", marks=FAR),
     ],

@@ -55,8 +55,8 @@ CAUSE = {"rank": "1:0:0", "signal": "SIGKILL", "code": 137, "exception": "", "wh
         (SURVIVED, 137, "wrong", False),
         (replace(KILLED, fault="exit"), 7, CAUSE | {"signal": "", "code": 7}, True),
         (replace(KILLED, fault="exit"), 0, "right", False),
-        (replace(KILLED, fault="mpiexec"), 204, CAUSE | {"what": "mpiexec was ended"}, True),
-        (replace(KILLED, fault="mpiexec"), 204, CAUSE, False),
+        (replace(KILLED, fault="gcm-pmi"), 204, CAUSE | {"what": "gcm-pmi was ended"}, True),
+        (replace(KILLED, fault="gcm-pmi"), 204, CAUSE, False),
         (replace(KILLED, fault="stop"), 137, CAUSE, False),
     ],
 )
