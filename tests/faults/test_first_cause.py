@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -302,6 +303,20 @@ def test_a_killed_process_that_started_ranks_is_named_as_what_it_is(
     _, err = process.communicate(timeout=60)
     assert process.returncode == LOST, err
     assert re.search(words, err), err
+
+
+def test_a_native_program_that_aborts_is_the_first_cause_with_its_code(tmp_path: Path) -> None:
+    """An MPICH leaves it to who has started it to end all processes, that one too."""
+    (tmp_path / "aborts.py").write_text(
+        "from mpi4py import MPI\nworld = MPI.COMM_WORLD\nworld.rank == 1 and world.Abort(44)\n"
+        "world.Barrier()\n"
+    )
+    native = tmp_path / "native"
+    native.write_text(f"#!/bin/sh\nexec {sys.executable} {tmp_path}/aborts.py\n")
+    native.chmod(0o755)
+    code, summary, _, err = run("-n", "3", native)
+    assert code == 44, err
+    assert (summary["first_cause"]["rank"], summary["first_cause"]["code"]) == ("0:0:1", 44)
 
 
 def test_a_rank_that_leaves_early_ends_those_of_its_cluster_that_wait_for_it(

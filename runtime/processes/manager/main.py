@@ -13,7 +13,7 @@ import secrets
 import selectors
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from runtime.launchers import family
 from runtime.launchers.guard import catch_signals, collect_children, end_with
@@ -143,8 +143,9 @@ class ProcessManager:
         self._answer(answers)
         if self._others is not None and (fresh := self._server.fresh) is not None:
             self._others.tell(fresh)
-        if self._server.abort is not None and not self._told.stays:
-            self._end_all(self._server.abort.code & 0xFF or 1)
+        abort = self._server.abort
+        if abort is not None and not self._told.stays:
+            _end([self._ranks[abort.rank]])  # first, so that it is known before the others end
         return True
 
     def _others_came(self, descriptor: int, _events: int) -> None:
@@ -188,7 +189,9 @@ class ProcessManager:
                 self._child_ended(self._children.pop(pid), status)
 
     def _child_ended(self, rank: RankProcess, status: int) -> None:
-        told = self._told
+        told, abort = self._told, self._server.abort
+        if abort is not None and abort.rank == rank.rank and os.WIFSIGNALED(status):
+            status = (abort.code & 0xFF or 1) << 8  # it had ended itself, if this were not quicker
         if told.reports_to:  # first of all
             report_end(told.reports_to, told.first + rank.rank, status, told.incarnation)
         self._ended(rank, status)
@@ -225,16 +228,23 @@ class ProcessManager:
         self._hang_up(rank)
         code = os.waitstatus_to_exitcode(status)
         self._code = self._code or (code if code >= 0 else 128 - code)
-        if self._server.is_missed(rank.rank) and not self._told.stays:
-            self._end_all(1)
+        abort = self._server.abort
+        is_abort = abort is not None and abort.rank == rank.rank
+        if (is_abort or self._server.is_missed(rank.rank)) and not self._told.stays:
+            self._end_all()
 
-    def _end_all(self, code: int) -> None:
-        """End all ranks: one of them wants that, or has left others waiting."""
+    def _end_all(self) -> None:
+        """End all ranks: one of them wanted that, or has left others waiting."""
         if not self._is_ending:
-            self._is_ending, self._code = True, self._code or code
-            ranks = self._ranks.values()
-            left = {rank.pid for rank in ranks if rank.pid and not rank.has_ended}
-            remove_segments(end_with(left, family.KILL))
+            self._is_ending, self._code = True, self._code or 1
+            _end(self._ranks.values())
+
+
+def _end(ranks: Iterable[RankProcess]) -> None:
+    """Kill ranks that run, and the native programs that some of them have started."""
+    pids = {one.pid for one in ranks if one.pid and not one.has_ended}
+    pids |= family.descendants(pids, family.processes())
+    remove_segments(end_with(pids, family.KILL))
 
 
 def _say(words: str) -> None:
