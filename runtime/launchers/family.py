@@ -136,6 +136,20 @@ def environment_of(pid: int) -> list[bytes]:
         return []
 
 
+def holders_of(begin: str) -> dict[int, str]:
+    """Return the other processes that have files open whose paths begin so, with their commands."""
+    found: dict[int, str] = {}
+    for pid in processes().keys() - {os.getpid()}:
+        folder = f"/proc/{pid}/fd"
+        try:
+            if any(os.readlink(f"{folder}/{one}").startswith(begin) for one in os.listdir(folder)):
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    found[pid] = os.fsdecode(file.read().replace(b"\0", b" ").strip())
+        except OSError:
+            continue  # it has just ended, or belongs to somebody else
+    return found
+
+
 def has_children() -> bool:
     """Tell whether there are children just now; ended ones count until they are collected."""
     try:

@@ -165,6 +165,11 @@ class Gate:
         return all(admitted.channel.is_closed for admitted in self._admitted.values())
 
     @property
+    def connected(self) -> list[str]:
+        """The ranks of which more may come."""
+        return [name for name, one in self._admitted.items() if not one.channel.is_closed]
+
+    @property
     def is_held(self) -> bool:
         """Whether nothing is read of some rank now, though it may have sent more."""
         return any(one.channel.is_held for one in self._admitted.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,7 +11,8 @@ from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any
 
 from runtime.errors import GridError
-from runtime.launchers.base import Exit
+from runtime.launchers.base import Exit, OutputStream
+from runtime.launchers.family import holders_of
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Send, reports_of
@@ -342,11 +344,29 @@ class RanksRun:
         self._last = self._last or (ended, why)
         now = 0 if self._gate is None else self._gate.traffic[2]
         is_quiet = now == received and not (self._gate is not None and self._gate.is_held)
-        if self._gate is None or self._gate.is_empty or is_quiet:
+        if self._gate is None or self._gate.is_empty:
+            self._job_is_over()
+        elif is_quiet:
+            self._name_holders(self._gate.connected)
             self._job_is_over()
         else:
             again = partial(self._drain_connections, ended, why, now)
             self._reactor.later(END_TIMEOUT, again)
+
+    def _name_holders(self, ranks: Sequence[str]) -> None:
+        """Tell which processes ranks have left that keep the connections of these open."""
+        configuration = self._configuration
+        for rank in ranks if not self._ranks.is_elsewhere else ():
+            number = self._table[rank].number
+            found = holders_of(os.path.join(configuration.run_directory, f"{number}."))
+            if found:
+                who = configuration.names.name(rank)
+                what = ", ".join(f"process {pid} ({words})" for pid, words in found.items())
+                said = (
+                    f"{who} has ended, and left what keeps its connection open: {what}. After"
+                    f" {END_TIMEOUT:g} s without a word of it the run ends, and that with it\n"
+                )
+                self.job_wrote([(None, OutputStream.ERROR, said.encode(errors="replace"))])
 
     def _job_is_over(self) -> None:
         if self.is_over or self._last is None:
