@@ -18,7 +18,7 @@ from runtime.deployment.checker import surroundings_of
 from runtime.deployment.environment import matching
 from runtime.deployment.model import BookedPeer, Direction, FileTransfer
 from runtime.deployment.planning.workplace import workplace_of
-from runtime.home import HOME
+from runtime.home import python_path
 from runtime.native_mpi import python_module
 
 if TYPE_CHECKING:
@@ -191,7 +191,6 @@ def _faults_of_classes(search: str, wanted: tuple[tuple[str, str], ...]) -> Sequ
     import json  # only for descriptors that name some
     import subprocess
 
-    path = os.pathsep.join(filter(None, (HOME, os.environ.get("PYTHONPATH", ""))))
     try:
         done = subprocess.run(
             python_module(sys.executable, "runtime.machine.class_check"),
@@ -199,7 +198,7 @@ def _faults_of_classes(search: str, wanted: tuple[tuple[str, str], ...]) -> Sequ
             capture_output=True,
             text=True,
             timeout=_IMPORT_TIMEOUT,
-            env={**os.environ, "PYTHONPATH": path},
+            env={**os.environ, **python_path()},
             cwd=search,
             check=False,
         )

@@ -23,7 +23,7 @@ from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import StepKind
 from runtime.deployment.planning.workplace import workplace_of
 from runtime.health import LineTimes
-from runtime.home import HOME, is_checkout
+from runtime.home import HOME, is_checkout, needs_path
 from runtime.launchers.base import Launcher
 from runtime.launchers.spawning import activated
 from runtime.machine.paths import node_path
@@ -182,7 +182,7 @@ def _library(
     """
     brings = native_mpi(cluster.mpi.flavour).brings if cluster.ranks else ""
     if cluster.is_local and not brings and (is_checkout() or python == sys.executable):
-        return HOME if is_checkout() else "", os.environ.get("PYTHONPATH", ""), None
+        return HOME if needs_path(python) else "", os.environ.get("PYTHONPATH", ""), None
     from runtime.processes.launcher import package  # only who goes elsewhere waits for its imports
 
     there = package.python_at(launcher, python)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from tools.on_grids import ROOT
 
 pytestmark = pytest.mark.mpi
 
@@ -51,6 +54,26 @@ def test_a_program_that_imports_packages_ends_as_with_mpiexec(tmp_path: Path, na
     assert ended([folder / "gcm-deploy", "--quiet", *words], tmp_path) == plain
     if missing := wanted.keys() - set(here):
         pytest.skip(f"the others passed; not installed: {', '.join(sorted(missing))}")
+
+
+SEARCH = """
+import os, sys
+from mpi4py import MPI
+
+places = [os.path.basename(one) for one in sys.path]
+here = sys.path.index(sys.argv[1])
+os.write(1, f"{'site-packages' in places[:here]}\\n".encode())
+"""
+
+
+def test_ranks_of_an_editable_install_look_into_installed_packages_first(tmp_path: Path) -> None:
+    """Some have a module `setup`, `tests` or `tools`, as the checkout has."""
+    if str(ROOT) not in sys.path[sys.path.index(sysconfig.get_path("purelib")) :]:
+        pytest.skip("this is no editable install")
+    (tmp_path / "program.py").write_text(SEARCH)
+    gcm_deploy = Path(sys.executable).parent / "gcm-deploy"
+    command: list[str | Path] = [gcm_deploy, "--quiet", "-n", "2", "program.py", ROOT]
+    assert ended(command, tmp_path) == (0, ["True", "True"], [])
 
 
 def ended(command: list[str | Path], folder: Path) -> tuple[int, list[str], list[str]]:
