@@ -17,13 +17,24 @@ MOST_COMPARED = 1 << 20
 
 
 def folder_with_record(path: str) -> str | None:
-    """Return the program folder that a path is, or is in, if results were brought to one there."""
+    """Return the program folder that a path is, or is in, if results were brought to one there.
+
+    A record of another account counts for nothing: it may lie in /tmp, above a folder of the user.
+    """
     at = os.path.abspath(path)
-    while not os.path.isfile(os.path.join(at, RECORD)):
+    while not _is_own(os.path.join(at, RECORD)):
         if at == os.path.dirname(at):
             return None
         at = os.path.dirname(at)
     return at
+
+
+def _is_own(record: str) -> bool:
+    try:
+        known = os.lstat(record)
+    except OSError:
+        return False
+    return stat.S_ISREG(known.st_mode) and known.st_uid == os.geteuid()
 
 
 class Acceptance:

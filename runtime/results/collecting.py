@@ -23,6 +23,7 @@ from runtime.launchers.fetching import Stalled
 from runtime.lifecycle.outcome import KeptFolder, Results
 from runtime.results.incoming import IncomingFiles
 from runtime.results.instructions import Instructions
+from runtime.results.known_results import RECORD
 from runtime.results.open_folder import copy_file
 from runtime.results.result_folders import FolderGone, ResultFolder
 from runtime.results.result_placement import PlacedResult, ResultPlacement, WhyKept
@@ -385,13 +386,28 @@ def warn(words: str) -> None:
     _log.warning("%s", shown_lines(words))
 
 
-def kept_shown(kept: Collection[KeptAside], home: str) -> str:
-    """Return what was kept under other names and why, and what accepts it."""
+def kept_shown(kept: Collection[KeptAside], home: str, *, is_first: bool) -> str:
+    """Return what was kept under other names and why, and what accepts it.
+
+    Where a run `is_first` to write down what it brings, results of earlier versions count as the
+    user's. Once accepted they would still do, so what mends that is another run that replaces them.
+    """
+    yours = next((one for one in kept if one.why is WhyKept.YOURS), None)
+    hint = list[str]()
+    if is_first and yours is not None:
+        path = shlex.quote(shown(os.path.relpath(yours.meant_for, home), LONGEST_CELL))
+        hint = [
+            f"    {home} had no list of earlier results ({RECORD}), so what a former version "
+            "brought, or what is in a copy of a folder, counts as yours. If these are such "
+            f"results, run once more with --replace, such as --replace {path}; from then on runs "
+            "replace them"
+        ]
     return "\n".join(
         (
             "results were kept under other names, for nothing that a cluster made takes the place "
             "of a file of yours, or is loaded or run:",
             *_kept_lines(kept, home),
+            *hint,
             f"look at the differences and accept what you want: gcm-deploy accept "
             f"{shlex.quote(home)}",
         )
@@ -404,11 +420,13 @@ def _kept_lines(kept: Collection[KeptAside], home: str) -> Iterator[str]:
         names = [_now(one, home) for one in these[:MOST_TOLD]]
         names += [f"and {len(these) - len(names):,} more"] if len(these) > len(names) else []
         if names:
-            attribute = ' replace="yes"' if why is WhyKept.YOURS else ""
+            is_yours = why is WhyKept.YOURS
             source = shown(os.path.relpath(these[0].meant_for, home), LONGEST_CELL)
+            attribute = ' replace="yes"' if is_yours else ""
+            option = f", or with --replace {shlex.quote(source)}" if is_yours else ""
             yield (
                 f"    {why}: {', '.join(names)}; it would come under its own name with "
-                f'<file-transfer direction="out" source="{source}"{attribute}/>'
+                f'<file-transfer direction="out" source="{source}"{attribute}/>{option}'
             )
 
 

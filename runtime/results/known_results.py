@@ -34,6 +34,8 @@ class KnownResults:
     """The results that came to a program folder from earlier runs, and from this one."""
 
     def __init__(self, home: str) -> None:
+        self.is_first = not os.path.lexists(os.path.join(home, RECORD))
+        """Whether no run has brought results to this folder, or none that wrote it down."""
         self._home = home
         self._known: dict[str, set[Version]] = {}
         self._meant_for: dict[tuple[str, Version], str] = {}
@@ -95,7 +97,8 @@ class KnownResults:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         path = os.path.join(self._home, RECORD)
         with suppress(OSError), open(os.open(path, flags), "rb") as file:
-            return file.read().splitlines()
+            if os.fstat(file.fileno()).st_uid == os.geteuid():  # in /tmp it may be a stranger's
+                return file.read().splitlines()
         return []  # most folders have none
 
     def _shorten(self) -> None:

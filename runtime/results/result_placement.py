@@ -55,6 +55,11 @@ class ResultPlacement:
         self._ours: dict[str, Version] = {}
         self._warned: set[str] = set()
 
+    @property
+    def is_first(self) -> bool:
+        """Whether no earlier run has left word of what it brought, so that all is the user's."""
+        return self._known.is_first
+
     def put(
         self,
         part: str,

@@ -192,6 +192,34 @@ def test_what_was_brought_from_home_stays_until_it_is_accepted(victim: Victim) -
     assert "input.cfg (now input.cfg.s.a)" in victim.run(CHANGES)  # it is the user's again
 
 
+def test_results_of_a_version_that_wrote_nothing_down_are_replaced_once_asked(
+    victim: Victim,
+) -> None:
+    steps = "pathlib.Path('out').mkdir(exist_ok=True)\nopen('out/x', 'a').write('+')\n"
+    victim.run(steps)
+    (victim.home / ".gcm-results").unlink()
+    told = victim.run(steps)
+    assert "had no list of earlier results" in told
+    assert "--replace out/x; from then on" in told
+    assert (victim.home / "out/x").read_text() == "+"
+    victim.run(steps, "", "--replace", "out/*")
+    assert "kept under" not in victim.run(steps)
+    assert (victim.home / "out/x").read_text() == "+++"
+
+
+@pytest.mark.needs_root
+def test_a_list_of_results_of_another_account_is_not_believed(victim: Victim) -> None:
+    victim.file("input.cfg", "mine\n")
+    victim.run("open('input.cfg', 'w').write('theirs')\n")
+    inner = victim.home / "inner"
+    inner.mkdir()
+    assert "input.cfg" in victim.accept(str(victim.home))
+    os.chown(victim.home / ".gcm-results", 65534, 65534)
+    with pytest.raises(subprocess.CalledProcessError):
+        victim.accept("--yes", str(inner))
+    assert (victim.home / "input.cfg").read_text() == "mine\n"
+
+
 def test_an_output_takes_the_place_of_a_file_of_the_user(victim: Victim) -> None:
     for name in ("input.cfg", "in.melt", "hosts.txt"):
         victim.file(name, "mine\n")

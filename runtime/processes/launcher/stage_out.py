@@ -212,10 +212,10 @@ class StageOut:
         kept = {one.kept.where for one in results if one.kept is not None}
         for home, note in self._notes.items():
             note.write([one for one in self._noted[home] if one.where in kept])
-        for home in self._placements:
+        for home, placement in self._placements.items():
             aside = [kept for one in fetchers if one.home == home for kept in one.aside]
             if aside:
                 from runtime.results.collecting import kept_shown, warn
 
-                warn(kept_shown(aside, home))
+                warn(kept_shown(aside, home, is_first=placement.is_first))
         return results
