@@ -30,6 +30,9 @@ from runtime.launchers.hops import (
 _ANSWER = 10.0
 """Seconds that a live master takes at most to answer, however busy."""
 
+_MAY_NAME_SOCKETS = "controlpath", "include"
+"""What is in a configuration, or leads to files with more of it, that says where masters are."""
+
 # Where nothing else is said: it outlives a lunch, and a network that is gone for a minute.
 _DEFAULT = """\
   ControlPersist 8h
@@ -115,8 +118,8 @@ def not_ours(hops: Sequence[Hop], user_folder: Path, ssh: str, configured: str) 
     The client connects to whatever socket is at the user's ControlPath. In a folder where others
     write it has to be there already, and this user's: nobody else can replace that in `/tmp`.
     """
-    texts = (one.read_text(errors="replace") for one in user_files(user_folder))
-    if not any("controlpath" in text.lower() for text in texts):
+    texts = [one.read_text(errors="replace").lower() for one in user_files(user_folder)]
+    if not any(word in text for text in texts for word in _MAY_NAME_SOCKETS):
         return ""
     refused = []
     for alias in aliases(hops):
@@ -126,12 +129,19 @@ def not_ours(hops: Sequence[Hop], user_folder: Path, ssh: str, configured: str) 
                     [ssh, "-F", config.name, "-G", alias], stdin=subprocess.DEVNULL,
                     capture_output=True, text=True, timeout=_ANSWER, check=False,
                 )  # fmt: skip
-            except (OSError, subprocess.TimeoutExpired):
-                return ""  # the connection tells why
+            except OSError:
+                return ""  # there is no client: the connection tells why
+            except subprocess.TimeoutExpired:
+                refused.append(_unshared(alias))  # nobody knows which socket that is
+                continue
         found = re.search(r"^controlpath (.+)$", shown.stdout, re.MULTILINE)
         if found and not _is_ours(Path(found[1])):
-            refused.append(f"Host {alias}\n  ControlPath none\n")
+            refused.append(_unshared(alias))
     return "".join(refused)
+
+
+def _unshared(alias: str) -> str:
+    return f"Host {alias}\n  ControlPath none\n"
 
 
 def _is_ours(socket: Path) -> bool:

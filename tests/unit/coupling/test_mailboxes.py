@@ -210,6 +210,27 @@ def test_a_code_that_ended_before_and_stays_so_is_waited_for_a_while_only(
     assert caught.value.cause == "done"
 
 
+def test_who_waits_for_any_code_sleeps_when_one_of_them_was_not_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ranks = Exchange(driver=True, running=("b",))
+    ranks.registry.ended("b", "done")
+    ranks.registry.began("a", 1)
+    first = ranks.join("0:0:0")
+    times = iter((0.0, RESTART_SECONDS + 1, RESTART_SECONDS + 2))
+    first._clock = lambda: next(times)
+    pauses = list[float | None]()
+
+    def wait(pause: float | None) -> None:
+        pauses.append(pause)
+        first._lost = "the front-end has ended"
+
+    monkeypatch.setattr(first._changed, "wait", wait)
+    with pytest.raises(NotCoupled):
+        first.receive(ANY)
+    assert [one is None or one > 0 for one in pauses] == [True], pauses
+
+
 def test_the_driver_takes_part_like_a_code_of_one_rank() -> None:
     ranks = Exchange(driver=True)
     ranks["0:1:0"].send("hello", "(driver)", 0, 5)
