@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
-from runtime.results.known_results import RECORD, KeptResult, KnownResults
+from runtime.results.known_results import KeptResult, KnownResults, has_record
 from runtime.results.open_folder import OpenFolder
 
 MOST_COMPARED = 1 << 20
@@ -19,22 +19,16 @@ MOST_COMPARED = 1 << 20
 def folder_with_record(path: str) -> str | None:
     """Return the program folder that a path is, or is in, if results were brought to one there.
 
-    A record of another account counts for nothing: it may lie in /tmp, above a folder of the user.
+    Above the path a record of another account counts for nothing: it may be a stranger's, in /tmp.
     """
     at = os.path.abspath(path)
-    while not _is_own(os.path.join(at, RECORD)):
+    if has_record(at, own=False):
+        return at
+    while not has_record(at, own=True):
         if at == os.path.dirname(at):
             return None
         at = os.path.dirname(at)
     return at
-
-
-def _is_own(record: str) -> bool:
-    try:
-        known = os.lstat(record)
-    except OSError:
-        return False
-    return stat.S_ISREG(known.st_mode) and known.st_uid == os.geteuid()
 
 
 class Acceptance:

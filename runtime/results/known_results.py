@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import os
+import stat
+from collections.abc import Callable
 from contextlib import suppress
 
 from gcm.records import dataclass
@@ -59,7 +61,11 @@ class KnownResults:
             return
         self._remember(path, version, meant_for)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        file = os.open(os.path.join(self._home, RECORD), flags, 0o666)
+        try:
+            file = os.open(os.path.join(self._home, RECORD), flags, 0o666)
+        except PermissionError:  # that of a colleague, or of a run as root, gives way to our own
+            self._write(lambda *_: True)
+            return
         try:
             os.write(file, _line(path, version, meant_for))
         finally:
@@ -97,24 +103,49 @@ class KnownResults:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         path = os.path.join(self._home, RECORD)
         with suppress(OSError), open(os.open(path, flags), "rb") as file:
-            if os.fstat(file.fileno()).st_uid == os.geteuid():  # in /tmp it may be a stranger's
+            if _may_be_believed(self._home, os.fstat(file.fileno())):
                 return file.read().splitlines()
         return []  # most folders have none
 
     def _shorten(self) -> None:
         """Write only what still counts; if that is not possible the longer one does no harm."""
+        with suppress(OSError):
+            self._write(self._is_there)
+
+    def _write(self, counts: Callable[[str, Version], bool]) -> None:
+        """Put a new file in the place of the one that is there; raises OSError."""
         lines = [
             _line(path, version, self._meant_for.get((path, version), ""))
             for path, versions in self._known.items()
             for version in versions
-            if self._is_there(path, version)
+            if counts(path, version)
         ]
-        with suppress(OSError), OpenFolder.at(self._home) as home:
+        with OpenFolder.at(self._home) as home:
             part = unused_name()
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             with open(os.open(part, flags, 0o666, dir_fd=home.descriptor), "wb") as file:
                 file.writelines(lines)
             home.rename(part, RECORD)
+
+
+def has_record(home: str, *, own: bool) -> bool:
+    """Tell whether a folder has a record that is believed; only one of this account if `own`."""
+    try:
+        known = os.lstat(os.path.join(home, RECORD))
+    except OSError:
+        return False
+    is_own = known.st_uid == os.geteuid()
+    return stat.S_ISREG(known.st_mode) and (is_own or (not own and _may_be_believed(home, known)))
+
+
+def _may_be_believed(home: str, record: os.stat_result) -> bool:
+    """Tell whether who wrote a record may say what is the user's.
+
+    Colleagues who share a folder may, since they can write all files there. In a sticky folder,
+    such as /tmp, strangers can write none but their own.
+    """
+    is_own = record.st_uid == os.geteuid()
+    return is_own or not os.stat(home).st_mode & stat.S_ISVTX
 
 
 def _line(path: str, version: Version, meant_for: str) -> bytes:

@@ -217,7 +217,12 @@ def test_a_list_of_results_of_another_account_is_not_believed(victim: Victim) ->
     os.chown(victim.home / ".gcm-results", 65534, 65534)
     with pytest.raises(subprocess.CalledProcessError):
         victim.accept("--yes", str(inner))
+    victim.home.chmod(0o1777)
+    with pytest.raises(subprocess.CalledProcessError):
+        victim.accept("--yes", str(victim.home))
     assert (victim.home / "input.cfg").read_text() == "mine\n"
+    victim.home.chmod(0o755)  # a folder of both
+    assert "accepted" in victim.accept("--yes", str(victim.home))
 
 
 def test_an_output_takes_the_place_of_a_file_of_the_user(victim: Victim) -> None:

@@ -262,3 +262,22 @@ def test_holes_stay_holes_in_another_file_system(home: Home) -> None:
         assert not folder.has_equal("copy", room, "two")
     assert (home.folder / "copy").stat().st_size == size
     assert (home.folder / "copy").stat().st_blocks < 1000
+
+
+def test_a_record_that_cannot_be_written_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, opened = Home(tmp_path), os.open
+    home.put("x", "one", A)
+    owned = (tmp_path / RECORD).stat().st_ino
+
+    def refusing(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if flags & os.O_APPEND and os.stat(path).st_ino == owned:  # root may write everything
+            raise PermissionError(13, "Permission denied", path)
+        return opened(path, flags, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", refusing)
+    home.begin()
+    assert home.put("x", "two", A) == "x"
+    home.begin()
+    assert home.put("x", "three", A) == "x"
