@@ -42,7 +42,7 @@ Startall                   MPI_Startall                      start         l   o
 Pready                     MPI_Pready                        partition     l   refused:parts-sent     partition
 Pready_range               MPI_Pready_range                  partition     l   refused:parts-sent     partition_low partition_high
 Pready_list                MPI_Pready_list                   partition     l   refused:parts-sent     partitions
-Parrived                   MPI_Parrived                      partition     l   refused:parts-sent     partition
+Parrived                   MPI_Parrived                      partition     l   refused:parts-received partition
 
 [Grequest]
 Start                      MPI_Grequest_start                request       l   native                 query_fn=None free_fn=None cancel_fn=None args=None kwargs=None
