@@ -29,12 +29,14 @@ PLANTED = """if True:
 
 
 @pytest.mark.needs_root
+@pytest.mark.parametrize("file", ["config", "shared.conf"])
 def test_a_stranger_at_the_control_path_gets_nothing(
-    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path_factory: pytest.TempPathFactory, file: str
 ) -> None:
     shared, own = Path("/tmp"), tmp_path_factory.mktemp("ssh")
     path = shared / f"planted-{own.parent.name}-{own.name}"
-    (own / "config").write_text(f"Host *\n  ControlPath {path}\n")
+    (own / "config").write_text(f"Include {own}/*.conf\n")
+    (own / file).write_text(f"Host *\n  ControlPath {path}\n")
     words = [sys.executable, "-c", PLANTED, str(path)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as stranger:
         assert stranger.stdout is not None

@@ -173,7 +173,7 @@ def test_a_host_that_never_answers_is_given_up_in_time(local: LocalLauncher, ssh
 def test_a_host_without_logins_is_quoted(local: LocalLauncher, sshd: Server) -> None:
     fault = fault_of(way(local, sshd.hop("no_login")))
     assert type(fault) is SshFailed
-    assert "status 1" in fault.what
+    assert "ended with exit code 1" in fault.what
     assert fault.cause == "No logins today."
 
 
