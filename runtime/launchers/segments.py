@@ -36,7 +36,7 @@ _GONE = " (deleted)"
 
 def mapped_segments(process: int | str = "self") -> list[str]:
     """Return what a process has mapped or opened of MPI's shared memory; none where no /proc is."""
-    found = {*_mapped(process), *_opened(process)}
+    found = _had(process)
     return sorted(path for path in found if path.startswith(_OF_MPI) and not path.endswith(_GONE))
 
 
@@ -52,7 +52,7 @@ def orphaned_segments(since: float) -> list[str]:
     left = {path for path in found if path.startswith(_OF_MPI) and _is_own(path, since)}
     if left:  # processes of others cannot be looked into, and have no access to it either
         for process in filter(str.isdigit, os.listdir("/proc")):
-            left -= {*_mapped(process), *_opened(process)}
+            left -= _had(process)
     return sorted(left)
 
 
@@ -73,6 +73,16 @@ def remove_segments(paths: Iterable[str]) -> None:
             os.unlink(path)
         except OSError:
             continue  # MPI has done so itself
+
+
+def _had(process: int | str) -> set[str]:
+    """Return what a process has opened or mapped of shared memory, and other files.
+
+    MPI opens what it makes, maps it, and closes it: whoever looked at the maps first could look
+    before the one and after the other, and miss what is in use.
+    """
+    opened = _opened(process)
+    return opened | _mapped(process)
 
 
 def _mapped(process: int | str) -> set[str]:
