@@ -18,6 +18,7 @@ _NOT_BOUND = {
 _AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 _SESSION_FOLDERS = ("PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_orte_tmpdir_base")
 _TRANSPORTS = "OMPI_MCA_btl"
+_HOST_FILES = "OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"
 _CRASHES = "OMPI_MCA_opal_signal"
 
 
@@ -67,8 +68,9 @@ class OpenMpi(NativeMpi):
         return "prterun (orterun in Open MPI 4)"
 
     def without_network(self, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Leave out the transport over TCP."""
-        return {} if _TRANSPORTS in environment else {_TRANSPORTS: "^tcp"}
+        """Leave out the transport over TCP, unless a user has named more hosts."""
+        is_chosen = any(name in environment for name in (_TRANSPORTS, *_HOST_FILES))
+        return {} if is_chosen else {_TRANSPORTS: "^tcp"}
 
     def tidiness(self, run_directory: str, environment: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
         """Keep files in the run directory, and leave crashes to Python, which has the lines."""

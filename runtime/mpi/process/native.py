@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 class NativeWorld:
     """This process's place in `COMM_WORLD` of its cluster, and the MPI library that says so."""
@@ -44,6 +48,18 @@ Ranks of one host need no network. What a user has set counts more.
 """
 
 
+def without_network(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return those of these settings that a user has not made, for a rank that is on one host.
+
+    None if who has started it says otherwise: an `mpiexec` may be a script that names more hosts,
+    and so may settings of a user or a site.
+    """
+    ranks = environment.get("PMI_SIZE")
+    if environment.get("MPI_LOCALNRANKS", ranks) != ranks:
+        return {}
+    return {name: one for name, one in ON_ONE_HOST.items() if name not in environment}
+
+
 def native_world(*, is_on_one_host: bool = False) -> NativeWorld:
     """Initialise MPI and return what it says; it listens nowhere if it `is_on_one_host`.
 
@@ -54,8 +70,7 @@ def native_world(*, is_on_one_host: bool = False) -> NativeWorld:
 
     if not MPI.Is_initialized():
         is_mpich = "MPICH" in MPI.Get_library_version()
-        settings = ON_ONE_HOST if is_on_one_host and is_mpich else {}
-        own = {name: one for name, one in settings.items() if name not in os.environ}
+        own = without_network(os.environ) if is_on_one_host and is_mpich else {}
         os.environ.update(own)
         try:
             _initialise()

@@ -158,10 +158,10 @@ def _run_python(options: RankOptions) -> tuple[int, str, BaseException | None]:
 
 
 def _run_executable(options: RankOptions, end: _End) -> tuple[int, dict[str, Any]]:
-    from runtime.mpi.process.native import ON_ONE_HOST
+    from runtime.mpi.process.native import without_network
     from runtime.processes.rank.program import run_executable
 
-    network = ON_ONE_HOST if options.is_on_one_host else {}
+    network = without_network(os.environ) if options.is_on_one_host else {}
     code, number = run_executable(options.path, options.arguments, end.watch, network)
     return code, {"signal": number}
 

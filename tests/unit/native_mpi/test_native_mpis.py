@@ -82,6 +82,7 @@ def test_none_leaves_files_behind_where_it_is_killed() -> None:
 def test_ranks_of_open_mpi_on_one_host_do_without_tcp_unless_a_user_has_chosen() -> None:
     assert OPEN_MPI.without_network({}) == {"OMPI_MCA_btl": "^tcp"}
     assert OPEN_MPI.without_network({"OMPI_MCA_btl": "self,tcp"}) == {}
+    assert OPEN_MPI.without_network({"PRTE_MCA_prte_default_hostfile": "/hosts"}) == {}
     assert MPICH.without_network({}) == {}
 
 
