@@ -93,7 +93,7 @@ class HostSessions:
 
     def close(self) -> None:
         """End everything on other hosts."""
-        for session in self._sessions.values():
+        for session in tuple(self._sessions.values()):  # one may be opened just now
             if session is not self._local:
                 session.close()
         self._sessions.clear()

@@ -81,7 +81,7 @@ class StageOut:
         for fetcher in fetchers:
             try:
                 fetcher.finish()
-            except LaunchError as fault:
+            except (LaunchError, OSError) as fault:  # the end of the run waits for the others
                 _log.warning("%s", fault)
 
     def _pop(self, cluster: str) -> list[Fetcher]:
