@@ -16,6 +16,7 @@ import pytest
 from gcm.invocation import Invocation
 from runtime.machine.calls import DispatchTable, stub
 from runtime.machine.contracts import Facts, Health, Membership, Routes
+from runtime.machine.rank_settings import RankSettings
 from runtime.membership import rank_link
 from runtime.membership.rank_link import RankLink
 from runtime.membership.run_directory import Bootstrap, write_key
@@ -224,12 +225,13 @@ def test_a_rank_waits_until_it_is_told_what_it_needs(front_end: FrontEnd, link: 
     link.wrapper.membership.ready(link.name, [])
     front_end.heard.get(timeout=PATIENCE)
     front_end.calls("views", "view", b"table")
-    front_end.calls("control", "configure", {"routes": []})
+    settings = RankSettings(plans="tree", line_times=(2.0, 1.0))
+    front_end.calls("control", "configure", settings.plain(), [])
     front_end.calls("control", "go")
     waiting.join(PATIENCE)
     assert not waiting.is_alive()
     told = link.wrapper
-    assert (told.table, told.settings) == (b"table", {"routes": []})
+    assert (told.table, told.settings, told.found_routes) == (b"table", settings, [])
 
 
 def test_a_rank_is_steered_by_its_front_end_and_not_by_other_ranks(
