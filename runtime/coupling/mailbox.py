@@ -264,8 +264,8 @@ class CouplingMailbox:
                     self.awaited[awaited] = None
                 left = None if timeout is None else timeout - waited
                 until = None if report_after is None else report_after - waited
-                restarted = self.peers.may_be_restarted(what[1])
-                hoping = RESTART_SECONDS - waited if restarted else None
+                hopes = waited < RESTART_SECONDS and self.peers.may_be_restarted(what[1])
+                hoping = RESTART_SECONDS - waited if hopes else None
                 pauses = (one for one in (left, until, hoping) if one is not None)
                 self._changed.wait(min(pauses, default=None))
         finally:
