@@ -5,7 +5,7 @@ ROWS = """
 fromhandle                 -                                 handle        l   native                 handle
 free                       -                                 session       l   native
 Init                       MPI_Session_init                  session       l   ours                   info=INFO_NULL errhandler=None
-Finalize                   MPI_Session_finalize              session       l   native
+Finalize                   MPI_Session_finalize              session       l   ours
 Get_num_psets              MPI_Session_get_num_psets         session       l   native                 info=INFO_NULL
 Get_nth_pset               MPI_Session_get_nth_pset          session       l   native                 n info=INFO_NULL
 Get_info                   MPI_Session_get_info              session       l   native
