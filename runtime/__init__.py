@@ -11,6 +11,7 @@ Importing this costs nothing; each name is loaded when it is first asked for.
 TYPE_CHECKING = False  # known to type checkers; until `main` runs, Ctrl-C ends in a traceback
 if TYPE_CHECKING:
     from runtime import coupling
+    from runtime.cli.errors import UsageError
     from runtime.mpi.surface import mpi_module as MPI
     from runtime.processes.launcher.machine import Machine
     from runtime.runs import (
@@ -30,6 +31,7 @@ __all__ = [
     "RunOptions",
     "RunResult",
     "StartedRun",
+    "UsageError",
     "coupling",
     "planned",
     "run",

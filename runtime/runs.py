@@ -49,6 +49,11 @@ MOST_OUTPUT = 64 << 20
 MOST_SHOWN = 4_000
 """So many characters of the end of the output are shown in a notebook."""
 
+_MACHINES = (
+    "machine=4 is 4 ranks here, '2x2x2' an emulated grid of sites, clusters and ranks, "
+    "'lyon:4,porto:4' two hosts"
+)
+
 _SHAPE = re.compile(r"[0-9]+(x[0-9]+)*")
 
 
@@ -392,7 +397,9 @@ def _words(
             cure=f"Write run('{where}'), with <application script='{program}'/> in it",
         )
     if not where:
-        raise UsageError(f"say where to run '{program}'", cure="machine=4 is 4 ranks here")
+        raise UsageError(f"say where to run '{program}'", cure=_MACHINES)
+    if where[0].isdigit() and ":" not in where and not _SHAPE.fullmatch(where):
+        raise UsageError(f"machine='{where}' is no machine", cure=_MACHINES)
     kind = "-n" if where.isdecimal() else "--emulate" if _SHAPE.fullmatch(where) else "-H"
     return [*words, kind, where, program, *map(str, arguments)]
 
@@ -405,13 +412,18 @@ def _option(name: str, value: object) -> list[str]:
         for word in row.names
     }
     known = {one: row for one, row in every.items() if row[1].sets or row[1].dest in _ALSO}
-    if name in every and every[name][1].dest in MACHINE:
+    if name in {"host", "nodes"} or (name in every and every[name][1].dest in MACHINE):
         raise UsageError(
             f"a run has no option '{name}'",
             cure=f"Say where it runs with the argument machine, as {value!r}",
         )
+    if name in every and name not in known:
+        raise UsageError(
+            f"'{name}' is an option of the command gcm-deploy, not of a run from Python",
+            cure="What a run shows and writes is in its result: output, ranks, report(), outcome",
+        )
     if name not in known:
-        hint = did_you_mean(name, known)
+        hint = did_you_mean(name, [*known, "machine", "check"])
         raise UsageError(f"a run has no option '{name}'{hint and f'; {hint}'}")
     word, row = known[name]
     if row.settings.get("action") == "store_true":

@@ -60,7 +60,7 @@ def test_the_notebook_of_a_grid_runs_programs_and_explains_a_deadlock(tmp_path: 
     assert waits.startswith("['rank 0 (site0/cluster0 0) waits in recv from rank 1 (")
     assert waits.endswith("which waits in recv from rank 0 (site0/cluster0 0) (stuck.py:5)']")
     assert gathered == "['pi is 3.142426', 'pi is 3.141593']"
-    assert failed == "1 exit code 1"
+    assert failed.startswith("1 exit code 1\nmachine='2x' is no machine. machine=4 is 4 ranks here")
 
 
 def test_the_notebook_of_components_exchanges_a_server_and_draws_it(tmp_path: Path) -> None:

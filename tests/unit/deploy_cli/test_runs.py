@@ -14,6 +14,11 @@ from runtime.errors import GridError
 from runtime.runs import MOST_OUTPUT, RunOptions, _Ear, _option, _words
 from runtime.views.facts import Fact, OutputWritten
 
+MACHINES = (
+    "machine=4 is 4 ranks here, '2x2x2' an emulated grid of sites, clusters and ranks, "
+    "'lyon:4,porto:4' two hosts"
+)
+
 
 @pytest.mark.parametrize(
     ("machine", "words"),
@@ -40,10 +45,16 @@ def test_options_have_the_names_of_the_command_line() -> None:
 @pytest.mark.parametrize(
     ("program", "machine", "options", "message"),
     [
-        ("a.py", "", {}, "say where to run 'a.py'. machine=4 is 4 ranks here"),
+        ("a.py", "", {}, f"say where to run 'a.py'. {MACHINES}"),
+        ("a.py", "2x", {}, f"machine='2x' is no machine. {MACHINES}"),
+        ("a.py", 2, {"machin": "2x1"}, "a run has no option 'machin'; did you mean 'machine'?"),
+        ("a.py", 2, {"host": "h:2"},
+         "a run has no option 'host'. Say where it runs with the argument machine, as 'h:2'"),
         ("a.py", 2, {"failure": "return"},
          "a run has no option 'failure'; did you mean 'failures'?"),
-        ("a.py", 2, {"dry_run": True}, "a run has no option 'dry_run'"),
+        ("a.py", 2, {"report": "r.html"},
+         "'report' is an option of the command gcm-deploy, not of a run from Python. What a run "
+         "shows and writes is in its result: output, ranks, report(), outcome"),
         ("a.py", "", {"emulate": "2x2"},
          "a run has no option 'emulate'. Say where it runs with the argument machine, as '2x2'"),
         ("a.xml", 2, {}, "'a.xml' describes its machine itself. "
