@@ -41,6 +41,9 @@ class KnownResults:
         self._home = home
         self._known: dict[str, set[Version]] = {}
         self._meant_for: dict[tuple[str, Version], str] = {}
+        self._order: dict[tuple[str, Version], int] = {}
+        """Which result came after which; clocks of other hosts do not tell."""
+        self._count = 0
         lines = 0
         for line in self._lines():
             lines += 1
@@ -72,11 +75,15 @@ class KnownResults:
             os.close(file)
 
     def kept(self) -> list[KeptResult]:
-        """Return what is still here under another name, in the order of the paths it is for."""
+        """Return what is still here under another name, in the order of the paths it is for.
+
+        What a later run has brought under its own name is newer: nothing older waits for that.
+        """
         found = {
             (path, meant_for)
             for (path, version), meant_for in self._meant_for.items()
             if self._is_there(path, version)
+            and self._order[path, version] > self._order_of(meant_for)
         }
         return [KeptResult(path, meant) for path, meant in sorted(found, key=lambda one: one[::-1])]
 
@@ -91,8 +98,17 @@ class KnownResults:
 
     def _remember(self, path: str, version: Version, meant_for: str) -> None:
         self._known.setdefault(path, set()).add(version)
+        self._count += 1
+        self._order[path, version] = self._count
         if meant_for:
             self._meant_for[path, version] = meant_for
+
+    def _order_of(self, path: str) -> int:
+        """Return when the result came that is at a path now; -1 if what is there is the user's."""
+        with suppress(OSError):
+            version = version_of(os.lstat(os.path.join(self._home, path)))
+            return self._order.get((path, version), -1)
+        return -1
 
     def _is_there(self, path: str, version: Version) -> bool:
         with suppress(OSError):
@@ -116,9 +132,8 @@ class KnownResults:
         """Put a new file in the place of the one that is there; raises OSError."""
         lines = [
             _line(path, version, self._meant_for.get((path, version), ""))
-            for path, versions in self._known.items()
-            for version in versions
-            if counts(path, version)
+            for path, version in sorted(self._order, key=self._order.__getitem__)
+            if version in self._known.get(path, ()) and counts(path, version)
         ]
         with OpenFolder.at(self._home) as home:
             part = unused_name()

@@ -234,3 +234,12 @@ def test_an_output_takes_the_place_of_a_file_of_the_user(victim: Victim) -> None
         assert (victim.home / name).read_text().endswith("evil\n") is is_replaced
         assert (f"{name} (now" in told) is not is_replaced
     assert (victim.home / ".gcm-former/in.melt").read_text() == "mine\n"
+
+
+def test_what_a_later_run_has_brought_makes_what_was_kept_old(victim: Victim) -> None:
+    victim.file("in.melt", "mine\n")
+    first = "pathlib.Path('in.melt').write_text('first')"
+    assert "in.melt (now in.melt.s.a)" in victim.run(first)
+    victim.run("pathlib.Path('in.melt').write_text('second')", "", "--replace", "in.melt")
+    assert victim.accept("--yes").startswith("no result waits")
+    assert (victim.home / "in.melt").read_text() == "second"
