@@ -44,8 +44,7 @@ HANDLES = """
         except MPI.Exception as error:
             print(comm.size, error.error_class == MPI.ERR_COMM)
     request = world.isend(None, world.rank)
-    made = type(request)
-    print(made is MPI.Request, pickle.loads(pickle.dumps(made)) is made)
+    print(isinstance(request, MPI.Request), pickle.loads(pickle.dumps(MPI.Request)) is MPI.Request)
     world.recv(source=world.rank)
     request.wait()
 """

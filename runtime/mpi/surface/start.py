@@ -93,16 +93,10 @@ def find(name: str) -> MPI.Comm:
 
 
 def other_names() -> dict[str, object]:
-    """Return what stands in the module for MPI's own: where ranks have replicas or are checked.
-
-    In one cluster native MPI makes all requests and messages. Their classes are mpi4py's then, if
-    nothing looks at calls: `type(request) is MPI.Request`, and it can be pickled.
-    """
+    """Return what stands in the module for MPI's own: where ranks have replicas or are checked."""
     engine = start().engine
     checked = sys.modules.get("runtime.mpi.surface.checked_calls")
     found: dict[str, object] = {} if checked is None else checked.names()
-    if engine is None and "runtime.mpi.surface.observed_calls" not in sys.modules:
-        found.update({"Request": MPI.Request, "Prequest": MPI.Prequest, "Message": MPI.Message})
     if engine is not None and engine.decisions is not None:
         found["Wtime"] = engine.decisions.now
     return found
