@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from runtime.processes.configuration import PROTOCOL
 from tests.sshd import Sshd, running_sshd
 from tools.on_grids import ROOT
 
@@ -151,8 +152,9 @@ def other_version(bench: Bench, *, first: bool) -> Path:
         shutil.copytree(ROOT / name, other / name, ignore=shutil.ignore_patterns("__pycache__"))
     module = other / "runtime" / "processes" / "configuration.py"
     text = module.read_text()
-    assert "PROTOCOL = 2\n" in text
-    module.write_text(text.replace("PROTOCOL = 2\n", "PROTOCOL = 3\n"))
+    ours = f"PROTOCOL = {PROTOCOL}\n"
+    assert ours in text
+    module.write_text(text.replace(ours, f"PROTOCOL = {PROTOCOL + 1}\n"))
     python = bench.folder / "bin" / "python"
     python.parent.mkdir()
     path = f"{other}:$PYTHONPATH" if first else f"$PYTHONPATH:{other}"
