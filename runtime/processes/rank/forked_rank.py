@@ -56,7 +56,7 @@ def become(connection: _socket.socket, begins: int) -> ProxyRequest:
     once it can.
     """
     request, descriptors = _received(connection)
-    if not request.fits(os.environb, os.getcwdb()):
+    if not request.fits(os.environb, _folder()):
         connection.send(NOT_HERE)
         os._exit(0)
     os.setsid()
@@ -73,6 +73,14 @@ def become(connection: _socket.socket, begins: int) -> ProxyRequest:
     os.chdir(request.cwd)
     os.sched_setaffinity(0, request.processors)
     return request
+
+
+def _folder() -> bytes:
+    """Return where this process is, b"" if that folder has gone since: no rank begins there."""
+    try:
+        return os.getcwdb()
+    except FileNotFoundError:
+        return b""
 
 
 def _received(connection: _socket.socket) -> tuple[ProxyRequest, list[int]]:
