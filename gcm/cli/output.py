@@ -42,7 +42,11 @@ def written(command: str, do: Callable[[], int], *, reader_left: int, failed: in
     `reader_left` is for a reader, such as `head`, that has seen enough; `failed` for a full disk.
     """
     try:
-        code = do()
+        try:
+            code = do()
+        except SystemExit:  # as after --version
+            sys.stdout.flush()
+            raise
         sys.stdout.flush()
         return code
     except BrokenPipeError:

@@ -40,7 +40,7 @@ def test_a_run_that_lost_a_rank_leaves_a_log_and_its_last_line_names_it(
     for line in (
         r"INFO process \d+: ",
         r"INFO ranks:0:0 begins$",
-        r"INFO site0/cluster0: local: process \d+ is mpiexec -n 1 ",
+        r"INFO site0/cluster0: local: process \d+ is process-manager$",
         r"INFO rank 0 is process \d+ on ",
         r"INFO rank 0: running -> failed, was killed by SIGKILL$",
         r"INFO the run: ending -> failed, all has ended, code 137$",
