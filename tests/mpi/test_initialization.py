@@ -124,11 +124,10 @@ SESSIONS = """
 @pytest.mark.parametrize(
     ("layout", "comm_world"), [("2", "grid"), ("2", "cluster"), ("1+1", "grid")]
 )
-def test_a_program_may_leave_sessions_open(
-    grid: Grid, plain: Plain, layout: str, comm_world: str
-) -> None:
+def test_a_program_may_leave_sessions_open(grid: Grid, layout: str, comm_world: str) -> None:
+    # Not compared with plain MPI: there Hydra ends all ranks as soon as one left a session open.
     said = grid(layout, SESSIONS, comm_world=comm_world)
-    assert Counter(said[0] + said[1]) == Counter(plain(2, SESSIONS))
+    assert said == {0: ["1 True True"], 1: ["1 True True"]}
 
 
 HANDLERS = """
