@@ -68,7 +68,7 @@ def print_report(examined: Examination) -> None:
     """Print the hosts as a table, then the findings."""
     rows, width = map(_row, examined.records), columns_of(sys.stdout)
     print(shown_table(_COLUMNS, rows, numbers=_NUMBERS, width=width), end="")
-    if starters := [one for one in map(_starter, examined.records) if one]:
+    if starters := [one for record in examined.records if (one := _starter(record, width))]:
         print("", *map(shown_lines, starters), sep="\n")
     for trial in examined.jobs:
         print(f"\n{shown_lines(_job(trial))}")
@@ -97,13 +97,18 @@ def _row(record: Record) -> tuple[str, ...]:
     )
 
 
-def _starter(record: Record) -> str:
-    """Return which `mpiexec` the ranks of a host have, and why; "" where they have none."""
+def _starter(record: Record, width: int) -> str:
+    """Return which `mpiexec` the ranks of a host have, and why; "" where they have none.
+
+    Where that is wider than a terminal of `width` columns, each part has a line; 0 is any width.
+    """
     facts = record.facts
     if facts is None or not record.host.needs_mpi or not facts.mpiexec:
         return ""
     version = version_in(facts.mpiexec_version) or "of an unknown MPI"
-    return f"mpiexec of {record.host.where}: {facts.mpiexec}, {version}, {facts.mpiexec_why}"
+    head, parts = f"mpiexec of {record.host.where}", (facts.mpiexec, version, facts.mpiexec_why)
+    line = f"{head}: {', '.join(parts)}"
+    return "\n    ".join((head, *parts)) if 0 < width < len(line) else line
 
 
 def _job(trial: JobTrial) -> str:

@@ -415,8 +415,13 @@ def kept_shown(kept: Collection[KeptAside], home: str, *, is_first: bool) -> str
 
 
 def _kept_lines(kept: Collection[KeptAside], home: str) -> Iterator[str]:
+    """Yield a line for each reason; first in it is what would have replaced something."""
+
+    def rank(one: KeptAside) -> tuple[bool, str]:
+        return not os.path.lexists(one.meant_for), one.meant_for
+
     for why in WhyKept:
-        these = sorted((one for one in kept if one.why is why), key=lambda one: one.meant_for)
+        these = sorted((one for one in kept if one.why is why), key=rank)
         names = [_now(one, home) for one in these[:MOST_TOLD]]
         names += [f"and {len(these) - len(names):,} more"] if len(these) > len(names) else []
         if names:
