@@ -27,10 +27,10 @@ PROGRAM = """
 import time
 from mpi4py import MPI
 world = MPI.COMM_WORLD
-world.barrier()
-if world.rank == 0:
-    print("up", flush=True)
 try:
+    world.barrier()  # the others may still be in it when rank 0 says that it is up
+    if world.rank == 0:
+        print("up", flush=True)
     while True:
         world.barrier()
         time.sleep(0.01)
@@ -63,12 +63,13 @@ def test_a_killed_front_end_or_process_manager_takes_only_its_own_cluster_along(
 
 
 REBUILDING = PROGRAM.replace(
-    "world.barrier()\nif",
+    "try:\n",
     """info = MPI.Info.Create()
 info.Set("gcm_recovery", "rebuild")
 world = world.Dup_with_info(info)
-world.barrier()
-if""",
+try:
+""",
+    1,
 ).replace(
     "    world.Revoke()\n    small = world.Shrink()\n",
     """    try:
@@ -100,20 +101,21 @@ def test_a_recovery_that_has_no_place_for_lost_ranks_says_so_at_all_survivors(
     assert said.count("left 2") == 2
 
 
-DEATH = """
-if world.rank == 3:
-    import threading
-    threading.Timer(0.3, lambda: os.kill(os.getpid(), 9)).start()
-"""
+DYING = PROGRAM.replace(
+    "    while True:",
+    """    if world.rank == 3:
+        import threading
+        threading.Timer(0.3, lambda: os.kill(os.getpid(), 9)).start()
+    while True:""",
+)
 
 
 @pytest.mark.needs_sshd
 def test_a_rank_that_is_killed_behind_ssh_is_survived_too(bench: Bench, tmp_path: Path) -> None:
-    program = PROGRAM.replace("try:", DEATH + "try:", 1)
     with running_sshd(tmp_path, GCM_TEST_RUN=bench.mark, TMPDIR=bench.temporary) as sshd:
         far = f'{sshd.hop}<front-end python="{sys.executable}"/>'
         grid = TWO.replace('<cluster name="b">', f'<cluster name="b">{far}')
-        outcome = bench.deploy(bench.plan(program, grid=grid, failures="return"))
+        outcome = bench.deploy(bench.plan(DYING, grid=grid, failures="return"))
         assert bench.wait_until_gone() == []
     assert (outcome.exit_code, outcome.errors) == (0, ())
     said = [line for rank in RANKS for line in bench.recorder.said_by(rank)]
@@ -127,10 +129,7 @@ def test_a_rank_that_is_killed_is_survived_with_open_mpi_too(
     cluster = (
         f'<front-end python="{open_mpi}/python"/><mpi ranks="2" command-path="{open_mpi}/mpiexec"/>'
     )
-    program = PROGRAM.replace("try:", DEATH + "try:", 1)
-    outcome = bench.deploy(
-        bench.plan(program, grid=TWO.replace("{mpi}", cluster), failures="return")
-    )
+    outcome = bench.deploy(bench.plan(DYING, grid=TWO.replace("{mpi}", cluster), failures="return"))
     assert (outcome.exit_code, outcome.errors) == (0, ())
     said = [line for rank in RANKS for line in bench.recorder.said_by(rank)]
     assert sorted(said) == ["left 3"] * 3 + ["up"]
