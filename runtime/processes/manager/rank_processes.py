@@ -8,6 +8,7 @@ import socket
 import sys
 from contextlib import suppress
 
+from runtime.launchers.ranks import pipe_of
 from runtime.launchers.spawning import SIGPIPE, SIGXFSZ, find_program
 from runtime.native_mpi import ManagedRanks
 from runtime.processes.rank.proxy import HERE, NOT_HERE, STAYS, WORD
@@ -85,17 +86,37 @@ class RankProcess:
         """Start it as a child of this process; raises OSError."""
         environment = rank_environment(self._local, self._told)
         words = [os.fsencode(one) for one in (*self._told.start, *self._told.words)]
-        actions = [(os.POSIX_SPAWN_DUP2, self._given.fileno(), PMI_DESCRIPTOR)]
-        self.pid = os.posix_spawn(
-            find_program(words[0], environment.get(b"PATH", os.defpath.encode())),
-            words,
-            environment,
-            file_actions=actions,
-            setsid=True,
-            setsigmask=[],
-            setsigdef=[SIGPIPE, SIGXFSZ],
-        )
+        pipes = self._output_pipes()
+        placed = {**pipes, PMI_DESCRIPTOR: self._given.fileno()}
+        try:
+            self.pid = os.posix_spawn(
+                find_program(words[0], environment.get(b"PATH", os.defpath.encode())),
+                words,
+                environment,
+                file_actions=[(os.POSIX_SPAWN_DUP2, one, place) for place, one in placed.items()],
+                setsid=True,
+                setsigmask=[],
+                setsigdef=[SIGPIPE, SIGXFSZ],
+            )
+        finally:
+            for pipe in pipes.values():
+                os.close(pipe)
         self._given.close()
+
+    def _output_pipes(self) -> dict[int, int]:
+        """Open what the front-end has made for its output, if it has; by place in the rank.
+
+        What it writes before it opens them itself has then come before its end is told.
+        """
+        if not self._told.reports_to:
+            return {}
+        pipes: dict[int, int] = {}
+        for place, stream in ((1, "stdout"), (2, "stderr")):
+            path = pipe_of(self._told.reports_to, self._told.first + self.rank, stream)
+            with suppress(OSError):  # with many ranks there are none
+                pipes[place] = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+                os.set_blocking(pipes[place], True)
+        return pipes
 
     # --- what who forks it tells ------------------------------------------------------------------
 
