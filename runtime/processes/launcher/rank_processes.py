@@ -247,9 +247,23 @@ class RankProcesses:
         self._later(self._patience, partial(self._decide, suspicion))
 
     def _decide(self, one: Suspicion) -> None:
-        if self._suspicions.is_due(one):
-            by, rank = parsed(one.by)[0], parsed(one.rank)[0]
-            self._post(Suspected(by, rank, one.why, self._suspicions.blamed(one)))
+        if not self._suspicions.is_due(one):
+            return
+        if any(map(self._is_end_awaited, one.names)):
+            self._decide_later(one)  # no other one is to blame
+            return
+        by, rank = parsed(one.by)[0], parsed(one.rank)[0]
+        self._post(Suspected(by, rank, one.why, self._suspicions.blamed(one)))
+
+    def _is_end_awaited(self, rank: str) -> bool:
+        """Tell whether its front-end has gone, and its end is told once it is known why.
+
+        A batch system may take seconds to say what became of a job.
+        """
+        if self.is_over or not self._places[_cluster(rank)].was_lost:
+            return False
+        death = self._announced.get(rank)
+        return death is None or death.rank.incarnation != self._replacements.incarnation(rank)
 
 
 def _cluster(rank: str) -> str:

@@ -98,7 +98,9 @@ def again(near: Slurm, far: Slurm, server: Sshd, program: str, batch: str) -> Pa
 
 def first_lines(run: subprocess.Popen[str], count: int) -> list[str]:
     assert run.stdout is not None
-    return sorted(run.stdout.readline().rstrip("\n") for _ in range(count))
+    lines = sorted(run.stdout.readline().rstrip("\n") for _ in range(count))
+    assert any(lines), run.communicate(timeout=PATIENCE)[1]
+    return lines
 
 
 def test_the_ranks_of_a_full_queue_come_later_and_take_the_places_that_were_kept(
