@@ -46,6 +46,7 @@ class FrontEnd:
         dispatch.serve(Health, self)
         self.left: list[str] = []
         self.all_have_left = threading.Event()
+        self.is_reached = threading.Event()
         self.passed_on: list[tuple[str, str]] = []
         here, there = MemoryStream.pair()
         Channel(reactor, there, "here", self.further).open()
@@ -72,6 +73,7 @@ class FrontEnd:
     def calls(
         self, interface: str, operation: str, *args: Any, path: str = "/grid", client: str = ""
     ) -> None:
+        assert self.is_reached.wait(timeout=30)
         channel = self.gate.find("0:0:1")
         assert channel is not None
         channel.note(Invocation(path, interface, operation, args, client=client))
@@ -83,7 +85,7 @@ class FrontEnd:
         self.heard.put((member, reports))
 
     def rank_here(self, rank: str, channel: Channel) -> None:
-        """Know it anyway."""
+        self.is_reached.set()
 
     def rank_left(self, rank: str, *, is_silence: bool) -> None:
         self.left.append(rank)
