@@ -16,6 +16,39 @@ INCARNATION = "#"
 _NUMBERS = 3
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterName:
+    """One cluster: its site, and its number there. Tables and files have the text.
+
+    >>> ClusterName.parse("0:1")
+    ClusterName(site=0, number=1)
+    """
+
+    site: int
+    number: int
+
+    @classmethod
+    def parse(cls, text: str) -> ClusterName:
+        """Return the name that a text says.
+
+        Raises:
+            ValueError: the text is something else, such as the name of a rank.
+        """
+        numbers = text.split(":")
+        if len(numbers) != _NUMBERS - 1 or not all(numbers) or not _are_numbers([*numbers, ""]):
+            raise ValueError(f"'{text}' is not the name of a cluster, such as 0:1")
+        return cls(*map(int, numbers))
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Return where it is in the deployment: its site, and its number there."""
+        return self.site, self.number
+
+    def __str__(self) -> str:
+        """Return the text that travels."""
+        return f"{self.site}:{self.number}"
+
+
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class RankName:

@@ -61,9 +61,9 @@ class Attribute:
 
     `to` turns the value of its kind into that of the `field` of the record, which by default is
     called like the attribute; "" means that the row alone fills none. An enumeration as `to` has
-    the `choices`. `find` does so
-    with the help of the context that `CheckedElement.record` gets: it is called with the value, the
-    element and the context. `blank` says whether the text may be blank, if not as its kind has it.
+    the `choices`. `find` does so with the help of the context that `CheckedElement.record` gets: it
+    is called with the value, the element and the context. `blank` says whether the text may be
+    blank, if not as its kind has it.
     """
 
     name: str

@@ -23,7 +23,7 @@ from runtime.deployment.planning.assembly import ExportedComponent, Level, impli
 from runtime.deployment.planning.commands import is_at_front_end, over_ssh
 from runtime.deployment.planning.plan import DeploymentPlan, RankPlacement, make_plan
 from runtime.deployment.planning.render import plan_as_dict, render_plan, render_variables
-from runtime.deployment.planning.steps import FileMove, Step, StepKind
+from runtime.deployment.planning.steps import FileMove, Step
 from runtime.deployment.reading.reader import read_descriptor
 
 __all__ = [
@@ -47,7 +47,6 @@ __all__ = [
     "RankPlacement",
     "SshHop",
     "Step",
-    "StepKind",
     "ValueOrigin",
     "Variable",
     "VirtualNode",

@@ -12,6 +12,7 @@ from runtime.lifecycle.events import AskAgain, Effect, Fill, LeaveOut, LetGo, Sh
 from runtime.lifecycle.run_parts import RunParts
 from runtime.lifecycle.walltimes import Walltimes
 from runtime.machine.deaths import RankDeath
+from runtime.step_name import StepKind
 
 
 @dataclass(slots=True)
@@ -65,12 +66,12 @@ class BatchJobs:
 
     def step_up(self, event: events.StepUp) -> Iterator[Effect]:
         """Start the ranks of a cluster that has come late, once its front-end can do that."""
-        kind, _, cluster = event.step.partition(":")
+        kind, cluster = event.step.kind, event.step.about
         if cluster not in self.run.late:
             return
-        state = "up" if kind == "front-end" else "starting"
-        yield Show(self.run.plan.path_of(cluster), state, kind)
-        if kind == "ranks":
+        state = "up" if kind is StepKind.FRONT_END else "starting"
+        yield Show(self.run.plan.path_of(cluster), state, str(kind))
+        if kind is StepKind.RANKS:
             self.run.late.remove(cluster)
             yield from self.walltimes.limit()
             yield Fill(cluster)

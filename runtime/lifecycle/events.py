@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gcm.records import dataclass
 from runtime.machine.deaths import RankDeath
+from runtime.step_name import StepName
 
 # --- events -----------------------------------------------------------------------------------
 
@@ -17,7 +18,7 @@ class Begin:
 class StepUp:
     """A step of the plan is up, or done when it is one that ends."""
 
-    step: str
+    step: StepName
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class StepFailed:
     If that `is_final`, another attempt would fail as well.
     """
 
-    step: str
+    step: StepName
     why: str
     is_final: bool = False
 
@@ -94,7 +95,7 @@ class AssemblyEnded:
 class NodeLost:
     """A process that holds components has gone without being asked."""
 
-    step: str
+    step: StepName
     why: str
 
 
@@ -248,7 +249,7 @@ Event = (
 class Start:
     """Start a step; report when it is up."""
 
-    step: str
+    step: StepName
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +386,7 @@ class LimitTime:
 class Discard:
     """Let go of the results of a cluster: the step that would fetch them is not needed."""
 
-    step: str
+    step: StepName
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import field
 from gcm.records import dataclass
 from runtime.lifecycle.rank_life import RankLife, RankStage
 from runtime.lifecycle.run_plan import RunPlan
+from runtime.step_name import StepKind, StepName
 
 MOST_NAMES = 8
 """How many of the missing, or of clusters with living ranks, are named in a message."""
@@ -21,10 +22,10 @@ class RunProgress:
     ranks: Mapping[str, RankLife]
     unable: set[str] = field(default_factory=set)
     """What has failed at the start: clusters, and steps of the plan that are of none."""
-    _started: set[str] = field(default_factory=set)
-    _up: set[str] = field(default_factory=set)
+    _started: set[StepName] = field(default_factory=set)
+    _up: set[StepName] = field(default_factory=set)
 
-    def next_steps(self) -> Iterator[str]:
+    def next_steps(self) -> Iterator[StepName]:
         """Yield every step whose dependencies are up, which counts as started from then on."""
         for name, needs in self.plan.steps.items():
             if name not in self._started and needs <= self._up:
@@ -33,29 +34,29 @@ class RunProgress:
 
     def leave_out(self, clusters: Collection[str]) -> None:
         """Wait for no step of these clusters, nor of a site that has no others."""
-        left: set[str] = set()
+        left: set[StepName] = set()
         for name, needs in self.plan.steps.items():
-            kind, _, about = name.partition(":")
-            if about in clusters or (kind == "handshake" and needs and needs <= left):
+            is_handshake = name.kind is StepKind.HANDSHAKE
+            if name.about in clusters or (is_handshake and needs and needs <= left):
                 left.add(name)
         self._started |= left
         self._up |= left
 
-    def step_up(self, step: str) -> None:
+    def step_up(self, step: StepName) -> None:
         """Record that a step is up."""
         self._up.add(step)
 
     @property
     def are_others_starting(self) -> bool:
         """Whether front-ends or ranks start of clusters that have not failed."""
-        steps = (one.partition(":") for one in self._started - self._up)
-        kinds = ("front-end", "ranks")
-        return any(kind in kinds and about not in self.unable for kind, _, about in steps)
+        kinds = (StepKind.FRONT_END, StepKind.RANKS)
+        starting = (one for one in self._started - self._up if one.kind in kinds)
+        return any(one.about not in self.unable for one in starting)
 
     @property
     def have_all_ranks_begun(self) -> bool:
         """Whether the ranks of every cluster have been started."""
-        return {f"ranks:{cluster}" for cluster in self.plan.ranks} <= self._started
+        return {StepName(StepKind.RANKS, cluster) for cluster in self.plan.ranks} <= self._started
 
     @property
     def missing(self) -> str:
@@ -67,11 +68,12 @@ class RunProgress:
         ranks = {
             rank: self.ranks[rank].stage
             for cluster, names in self.plan.ranks.items()
-            if f"ranks:{cluster}" in steps
+            if StepName(StepKind.RANKS, cluster) in steps
             for rank in names
             if self.ranks[rank].stage in (RankStage.PLANNED, RankStage.HERE)
         }
         unheard = [rank for rank, stage in ranks.items() if stage is RankStage.PLANNED]
-        others = [one for one in steps if not one.startswith(("ranks:", "handshake:"))]
+        kinds = (StepKind.RANKS, StepKind.HANDSHAKE)
+        others = [str(one) for one in steps if one.kind not in kinds]
         missing = (*(unheard or ranks), *others)
         return self.plan.names.names(missing, MOST_NAMES) or "the handshake"

@@ -141,7 +141,7 @@ class RunEnding:
             if self.results.are_elsewhere(name):
                 self.results.lose(name)
             else:
-                self._spoil(event.step, event.why)
+                self._spoil(str(event.step), event.why)
         yield from self._finish_if_closed()
 
     def overdue(self, _: events.Tick) -> Iterator[Effect]:

@@ -13,6 +13,7 @@ from runtime.lifecycle.run_life import RunLife, RunPhase
 from runtime.lifecycle.run_plan import RunPlan
 from runtime.lifecycle.walltimes import RunClock, RunTimeouts
 from runtime.machine.deaths import RankDeath
+from runtime.step_name import StepKind, StepName
 
 _LIVES = {
     RunPhase.PLANNED: "stopped",
@@ -56,7 +57,7 @@ class RunParts:
         plan = self.plan
         self.ranks = {rank: RankLife(rank, plan.names.name(rank)) for rank in plan.rank_paths}
         for name in dict.fromkeys((*plan.ranks, *plan.closing.values(), *plan.places.values())):
-            path = plan.paths.get(f"front-end:{name}", name).removeprefix("/grid/")
+            path = plan.paths.get(StepName(StepKind.FRONT_END, name), name).removeprefix("/grid/")
             ranks = tuple(self.ranks[one] for one in plan.ranks.get(name, ()))
             self.clusters[name] = ClusterLife(name, path, ranks, goes_on=name in plan.survivors)
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from gcm.records import dataclass
-from runtime.deployment import DeploymentPlan, Level, Step, StepKind
+from runtime.deployment import DeploymentPlan, Level, Step
+from runtime.step_name import WHOLE_GRID, StepKind, StepName
 from runtime.topology import RankNames
 
 
@@ -23,13 +24,13 @@ class RunPlan:
     other jobs it may ask for.
     """
 
-    steps: Mapping[str, frozenset[str]]
-    start: str
-    places: Mapping[str, str]
+    steps: Mapping[StepName, frozenset[StepName]]
+    start: StepName
+    places: Mapping[StepName, str]
     ranks: Mapping[str, tuple[str, ...]]
-    paths: Mapping[str, str]
+    paths: Mapping[StepName, str]
     rank_paths: Mapping[str, str]
-    closing: Mapping[str, str] = field(default_factory=dict)
+    closing: Mapping[StepName, str] = field(default_factory=dict)
     survivors: frozenset[str] = frozenset()
     has_assembly: bool = False
     replicas: Mapping[str, int] = field(default_factory=dict)
@@ -38,7 +39,7 @@ class RunPlan:
 
     def path_of(self, cluster: str) -> str:
         """Return where a cluster stands in the tree."""
-        return self.paths[f"front-end:{cluster}"]
+        return self.paths[StepName(StepKind.FRONT_END, cluster)]
 
     def ranks_of(self, cluster: str) -> str:
         """Return how messages name the ranks of a cluster."""
@@ -82,7 +83,7 @@ def replica_ranks(plan: DeploymentPlan) -> dict[str, int]:
 def _path(step: Step, paths: Mapping[str, str]) -> str:
     """Return the component that a step is about, or a place of its own below the grid."""
     about = step.about
-    if about in ("grid", "") or step.kind in (StepKind.START, StepKind.ASSEMBLE, StepKind.TUNNELS):
+    if about in (WHOLE_GRID, ""):
         return "/grid"
     if about in paths:
         return paths[about]

@@ -20,6 +20,7 @@ from runtime.lifecycle.suspicions import decided
 from runtime.lifecycle.walltimes import Walltimes
 from runtime.machine.deaths import RankDeath
 from runtime.rank_name import RankName
+from runtime.step_name import StepKind, StepName
 
 
 class IllegalEvent(Exception):
@@ -117,7 +118,7 @@ class RunState:
 
     def _step_failed(self, event: events.StepFailed) -> Iterator[Effect]:
         """Give up a late cluster, or the start; what starts a code again is told why it failed."""
-        cluster, starts = event.step.partition(":")[2], self.run.life.phase is not RunPhase.RUNNING
+        cluster, starts = event.step.about, self.run.life.phase is not RunPhase.RUNNING
         is_lost = cluster in self.run.clusters and self._is_lost(cluster)
         if cluster in self.run.late:
             if not is_lost:
@@ -150,8 +151,8 @@ class RunState:
             self.run.clusters[event.cluster].advance_place(PlaceEvent.CLOSED)
             yield from self._start_what_can()
 
-    def _show(self, step: str, state: str) -> Show:
-        return Show(self.run.plan.paths[step], state, step.partition(":")[0])
+    def _show(self, step: StepName, state: str) -> Show:
+        return Show(self.run.plan.paths[step], state, str(step.kind))
 
     def _rank_here(self, event: events.RankHere) -> None:
         self.run.ranks[event.rank].advance(RankEvent.FOUND)
@@ -242,7 +243,7 @@ class RunState:
         word, detail = "done" if event.code == 0 else "failed", f"exit code {event.code}"
         if event.by_request:
             word, detail = "ended", "it was told to end"
-        yield Show(run.plan.paths[f"ranks:{event.cluster}"], word, detail)
+        yield Show(run.plan.paths[StepName(StepKind.RANKS, event.cluster)], word, detail)
         if not cluster.goes_on:
             self._let_others_end()
         yield from self._end_if_all_ended()
@@ -388,7 +389,7 @@ class RunState:
 
     def _node_lost(self, event: events.NodeLost) -> Iterator[Effect]:
         yield Show(self.run.plan.paths[event.step], "lost")
-        yield from self._lost(event.step, event.why)
+        yield from self._lost(str(event.step), event.why)
 
     def _parent_killed(self, event: events.ParentKilled) -> Iterator[Effect]:
         """Blame what took the front-ends of this machine along, whatever they have told of it."""

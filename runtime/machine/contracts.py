@@ -55,7 +55,6 @@ class Membership(Protocol):
         rule by which data are merged, see `runtime.collectives.components`, and the rank that gets
         the result; "" for all.
         """
-        ...
 
 
 class Views(Protocol):
@@ -75,7 +74,6 @@ class Views(Protocol):
 
         The others get no data: this tells them that all have given theirs. All get a text.
         """
-        ...
 
 
 class Health(Protocol):

@@ -6,8 +6,9 @@ import posixpath
 from collections.abc import Iterator
 
 from runtime.deployment.model import DeployedCluster, Deployment, Direction
-from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove, Step, StepKind
+from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove, Step
 from runtime.deployment.planning.workplace import workplace_of
+from runtime.step_name import StepKind, StepName
 
 
 def closing_steps(deployment: Deployment) -> tuple[Step, ...]:
@@ -36,10 +37,9 @@ def _fetches(deployment: Deployment) -> Iterator[Step]:
             moves = [one for one in moves if one.destination != work.folder]
         if moves or work.is_copy:
             yield Step(
-                f"fetch:{cluster.identifier}",
-                StepKind.FETCH,
+                StepName(StepKind.FETCH, cluster.identifier),
                 cluster.path,
-                by=f"front-end:{cluster.identifier}",
+                by=StepName(StepKind.FRONT_END, cluster.identifier),
                 files=tuple(moves),
                 folder=work.folder,
             )

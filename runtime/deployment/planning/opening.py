@@ -23,14 +23,15 @@ from runtime.deployment.planning.commands import (
     node_command,
     shared_front_end_command,
 )
-from runtime.deployment.planning.steps import Step, StepKind, in_order
+from runtime.deployment.planning.steps import Step, in_order
 from runtime.deployment.planning.workplace import workplace_of
 from runtime.native_mpi import native_mpi
+from runtime.step_name import WHOLE_GRID, StepKind, StepName
 
 HERE = "here"
-_WHOLE_GRID = "handshake:grid"
-_ASSEMBLE = "assemble"
-TUNNELS = "tunnels"
+_GRID_HANDSHAKE = StepName(StepKind.HANDSHAKE, WHOLE_GRID)
+_ASSEMBLE = StepName(StepKind.ASSEMBLE)
+_TUNNELS = StepName(StepKind.TUNNELS)
 
 
 def opening_steps(deployment: Deployment) -> tuple[Step, ...]:
@@ -55,33 +56,37 @@ def _first_with(deployment: Deployment) -> dict[str, Position]:
     return {one.front_end.python: one.position for one in reversed(local)}
 
 
-def _up_when(deployment: Deployment) -> dict[str, tuple[str, ...]]:
+def _up_when(deployment: Deployment) -> dict[str, tuple[StepName, ...]]:
     """Return the steps that have to be up before an application, process or assembly starts."""
     up = {
         application.name: tuple(
-            f"handshake:{deployment.cluster(position).identifier}"
-            for position in application.clusters
+            _handshake(deployment.cluster(position).identifier) for position in application.clusters
         )
         for application in deployment.applications
     }
-    up |= {process.name: tuple(_step_names(process)) for process in deployment.processes}
+    up |= {process.name: tuple(_helper_steps(process)) for process in deployment.processes}
     return {**up, ASSEMBLY: (_ASSEMBLE,)}
 
 
-def _step_names(process: HelperProcess) -> list[str]:
-    name = f"process:{process.name}"
+def _helper_steps(process: HelperProcess) -> dict[StepName, str]:
+    """Return the step of each copy of a helper process, and the host that it is for."""
+    name = process.name
     if process.kind is ProcessKind.MPI:
-        return [name]
-    copies = [f"{name}@{host}" if host else name for host in process.hosts or ("",)]
-    if process.number == 1:
-        return copies
-    return [f"{copy}#{number}" for copy in copies for number in range(process.number)]
+        return {StepName(StepKind.PROCESS, name): ""}
+    copies = {f"{name}@{host}" if host else name: host for host in process.hosts or ("",)}
+    if process.number > 1:
+        copies = {
+            f"{copy}#{number}": host
+            for copy, host in copies.items()
+            for number in range(process.number)
+        }
+    return {StepName(StepKind.PROCESS, about): host for about, host in copies.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
     deployment: Deployment
-    up_when: dict[str, tuple[str, ...]]
+    up_when: dict[str, tuple[StepName, ...]]
     first_with: dict[str, Position]
 
     def steps(self) -> Iterator[Step]:
@@ -96,17 +101,17 @@ class _Opening:
             yield from self._helpers(process)
         yield from self._handshakes()
         yield from self._components()
-        last = [_WHOLE_GRID]
+        last = [_GRID_HANDSHAKE]
         if tunnelled := self.deployment.tunnelled():
             before = tuple(map(_front_end_name, tunnelled))
-            yield Step(TUNNELS, StepKind.TUNNELS, HERE, depends_on=before)
-            last.append(TUNNELS)
+            yield Step(_TUNNELS, HERE, depends_on=before)
+            last.append(_TUNNELS)
         if self.deployment.assembly is not None:
             last.append(_ASSEMBLE)
         helpers = [name for one in self.deployment.processes for name in self.up_when[one.name]]
-        yield Step("start", StepKind.START, "grid", depends_on=(*last, *helpers))
+        yield Step(StepName(StepKind.START), "grid", depends_on=(*last, *helpers))
 
-    def _before(self, name: str) -> tuple[str, ...]:
+    def _before(self, name: str) -> tuple[StepName, ...]:
         return tuple(
             step
             for before in self.deployment.dependencies.get(name, ())
@@ -117,7 +122,6 @@ class _Opening:
         argv, within = self._process_of(cluster)
         return Step(
             name=_front_end_name(cluster),
-            kind=StepKind.FRONT_END,
             place=cluster.path,
             argv=argv,
             within=within,
@@ -125,27 +129,28 @@ class _Opening:
             folder=cluster.front_end.folder,
         )
 
-    def _process_of(self, cluster: DeployedCluster) -> tuple[tuple[str, ...], str]:
+    def _process_of(self, cluster: DeployedCluster) -> tuple[tuple[str, ...], StepName | None]:
         """Return the command of a front-end, or none and the step whose process it begins in.
 
         The front-ends of this machine that have the same Python begin as one process.
         """
         if not cluster.is_local:
             levels = levels_at(self.deployment, cluster.position)
-            return front_end_command(cluster, levels), ""
+            return front_end_command(cluster, levels), None
         python = cluster.front_end.python
         first = self.first_with[python]
         if first == cluster.position:
-            return shared_front_end_command(python), ""
+            return shared_front_end_command(python), None
         return (), _front_end_name(self.deployment.cluster(first))
 
-    def _ranks(self, cluster: DeployedCluster, code: Application, before: tuple[str, ...]) -> Step:
+    def _ranks(
+        self, cluster: DeployedCluster, code: Application, before: tuple[StepName, ...]
+    ) -> Step:
         front_end = _front_end_name(cluster)
         program = workplace_of(self.deployment, cluster).program_of(code)
         job = job_of(cluster, code, program, self.deployment.umask)
         return Step(
-            name=f"ranks:{cluster.identifier}",
-            kind=StepKind.RANKS,
+            name=_ranks_name(cluster),
             place=cluster.path,
             argv=native_mpi(job.flavour).argv(job.world(job.parts[0])),
             depends_on=(front_end, *before),
@@ -156,15 +161,14 @@ class _Opening:
 
     def _helpers(self, process: HelperProcess) -> Iterator[Step]:
         before = self._before(process.name)
-        place, by = HERE, ""
+        place: str = HERE
+        by: StepName | None = None
         if process.on is not None:
             cluster = self.deployment.cluster(process.on)
             place, by = cluster.path, _front_end_name(cluster)
-        for name in self.up_when[process.name]:
-            host = name.partition("@")[2].partition("#")[0]
+        for name, host in _helper_steps(process).items():
             yield Step(
                 name=name,
-                kind=StepKind.PROCESS,
                 place=host or place,
                 argv=helper_command(process, host),
                 depends_on=(by, *before) if by else before,
@@ -177,15 +181,13 @@ class _Opening:
 
     def _handshakes(self) -> Iterator[Step]:
         for cluster in self.deployment.clusters():
-            below = f"ranks:{cluster.identifier}" if cluster.ranks else _front_end_name(cluster)
-            name = f"handshake:{cluster.identifier}"
-            yield Step(name, StepKind.HANDSHAKE, cluster.path, depends_on=(below,))
+            below = _ranks_name(cluster) if cluster.ranks else _front_end_name(cluster)
+            yield Step(_handshake(cluster.identifier), cluster.path, depends_on=(below,))
         for number, site in enumerate(self.deployment.sites):
-            below_site = tuple(f"handshake:{cluster.identifier}" for cluster in site.clusters)
-            name = f"handshake:{number}"
-            yield Step(name, StepKind.HANDSHAKE, site.name, depends_on=below_site)
-        below_grid = tuple(f"handshake:{number}" for number in range(len(self.deployment.sites)))
-        yield Step(_WHOLE_GRID, StepKind.HANDSHAKE, "grid", depends_on=below_grid)
+            below_site = tuple(_handshake(cluster.identifier) for cluster in site.clusters)
+            yield Step(_handshake(str(number)), site.name, depends_on=below_site)
+        below_grid = tuple(_handshake(str(number)) for number in range(len(self.deployment.sites)))
+        yield Step(_GRID_HANDSHAKE, "grid", depends_on=below_grid)
 
     def _components(self) -> Iterator[Step]:
         if self.deployment.assembly is None:
@@ -197,21 +199,28 @@ class _Opening:
             names.append(step.name)
             yield step
         # The launcher reads the assembly and keeps its tree; only primitives live on nodes.
-        yield Step(_ASSEMBLE, StepKind.ASSEMBLE, HERE, depends_on=(*before, *names))
+        yield Step(_ASSEMBLE, HERE, depends_on=(*before, *names))
 
-    def _node(self, address: NodeAddress, before: tuple[str, ...]) -> Step:
+    def _node(self, address: NodeAddress, before: tuple[StepName, ...]) -> Step:
         cluster = self.deployment.cluster(address.cluster)
         node = cluster.nodes[address.number]
-        front_end = _front_end_name(cluster)
+        front_end, path = _front_end_name(cluster), f"{cluster.path}/{node.name}"
         return Step(
-            name=f"node:{cluster.path}/{node.name}",
-            kind=StepKind.NODE,
-            place=f"{cluster.path}/{node.name}",
+            name=StepName(StepKind.NODE, path),
+            place=path,
             argv=node_command(cluster, node),
             depends_on=(front_end, *before),
             by=front_end,
         )
 
 
-def _front_end_name(cluster: DeployedCluster) -> str:
-    return f"front-end:{cluster.identifier}"
+def _front_end_name(cluster: DeployedCluster) -> StepName:
+    return StepName(StepKind.FRONT_END, cluster.identifier)
+
+
+def _ranks_name(cluster: DeployedCluster) -> StepName:
+    return StepName(StepKind.RANKS, cluster.identifier)
+
+
+def _handshake(part: str) -> StepName:
+    return StepName(StepKind.HANDSHAKE, part)

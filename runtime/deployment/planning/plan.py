@@ -13,6 +13,7 @@ from runtime.deployment.planning.closing import closing_steps
 from runtime.deployment.planning.opening import opening_steps
 from runtime.deployment.planning.program_files import ProgramFiles, copies
 from runtime.deployment.planning.steps import Step
+from runtime.step_name import StepName
 from runtime.topology import Grid, Identifier, Node
 
 BYTES_PER_SECOND = 1_000_000
@@ -81,12 +82,12 @@ class DeploymentPlan:
         most = max(ranks.values(), default=0)
         return self.deployment.start_timeout + most // RANKS_PER_SECOND
 
-    def step(self, name: str) -> Step:
+    def step(self, name: StepName) -> Step:
         """Return the step of that name; raises `KeyError`."""
         for step in (*self.steps, *self.closing):
             if step.name == name:
                 return step
-        raise KeyError(name)
+        raise KeyError(str(name))
 
     def placements(self) -> Iterator[RankPlacement]:
         """Yield where every rank runs, in the order of the grid's ranks."""

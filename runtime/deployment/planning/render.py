@@ -11,9 +11,10 @@ from runtime.deployment.model import DeployedCluster, Variable
 from runtime.deployment.planning.opening import HERE, levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.program_files import readable
-from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove, Step, StepKind
+from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove, Step
 from runtime.deployment.planning.workplace import workplace_of
 from runtime.shown_text import listed, shown
+from runtime.step_name import StepKind
 from runtime.topology import Node
 
 MOST_NAMED = 6
@@ -258,7 +259,7 @@ def _step(step: Step) -> Iterator[str]:
     place = "" if step.place == HERE else f" at {step.place}"
     yield f"  {step.name}{place}{by}"
     if step.depends_on:
-        yield f"    after {listed(step.depends_on, MOST_NAMED)}"
+        yield f"    after {listed([*map(str, step.depends_on)], MOST_NAMED)}"
     for move in step.files:
         yield f"    {_move(move, step.kind)}"
     if step.environment:

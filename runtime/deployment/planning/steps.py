@@ -4,35 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from enum import StrEnum
 from graphlib import TopologicalSorter
 
 from gcm.records import dataclass
 from runtime.native_mpi import Job
-
-
-class StepKind(StrEnum):
-    """What a step does, and what it means for the step to be up."""
-
-    PROCESS = "process"
-    """Start a helper process; up when it is ready as its descriptor says."""
-    FRONT_END = "front-end"
-    """Reach a cluster, stage its files, start its front-end; up when it has reported back."""
-    RANKS = "ranks"
-    """The front-end starts the native MPI; up when every rank has reported to it."""
-    NODE = "node"
-    """The front-end starts the process that holds the components of a node."""
-    HANDSHAKE = "handshake"
-    """Every part of a cluster, a site or the grid has exchanged identifiers with the part above."""
-    TUNNELS = "tunnels"
-    """Carry connections over the launcher's ways to clusters that have no other one."""
-    ASSEMBLE = "assemble"
-    """Put the components of the user's assembly on their nodes and bind them."""
-    START = "start"
-    """Let the application and the assembly run."""
-    FETCH = "fetch"
-    """Bring files home."""
-
+from runtime.step_name import StepKind, StepName
 
 EVERYTHING = "."
 """The source of results that means everything new or changed."""
@@ -67,32 +43,36 @@ class Step:
     """One step.
 
     `place` is where it happens: `here` for the launcher's machine, else a path of the machine.
-    `by` is the name of the front-end step whose process runs `argv`, empty for the launcher.
+    `by` is the front-end step whose process runs `argv`, None for the launcher.
     `depends_on` names the steps that have to be up before. Steps of one `depth` start in
     parallel. `environment` is handed over beside `argv`, never in it, since it may hold secrets.
     A step without a command of its own can happen `within` the process of another one. Ranks have a
     `job`, whose first part `argv` starts.
     """
 
-    name: str
-    kind: StepKind
+    name: StepName
     place: str
     argv: tuple[str, ...] = ()
-    depends_on: tuple[str, ...] = ()
-    by: str = ""
+    depends_on: tuple[StepName, ...] = ()
+    by: StepName | None = None
     files: tuple[FileMove, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: str = ""
     ready_line: str = ""
     ready_when_finished: bool = False
-    within: str = ""
+    within: StepName | None = None
     job: Job | None = None
     depth: int = 0
 
     @property
+    def kind(self) -> StepKind:
+        """What it does."""
+        return self.name.kind
+
+    @property
     def about(self) -> str:
-        """What it is done for, behind its kind in its name: a cluster, a node, a helper process."""
-        return self.name.partition(":")[2]
+        """What it is done for: a cluster, a site, a node, a helper process."""
+        return self.name.about
 
     @property
     def for_each_host(self) -> bool:
@@ -102,14 +82,14 @@ class Step:
     def as_dict(self) -> dict[str, object]:
         """Return the step as plain values; of the environment only the names."""
         return {
-            "name": self.name,
+            "name": str(self.name),
             "kind": str(self.kind),
             "place": self.place,
-            "by": self.by,
-            "within": self.within,
+            "by": str(self.by or ""),
+            "within": str(self.within or ""),
             "for_each_host": self.for_each_host,
             "depth": self.depth,
-            "depends_on": list(self.depends_on),
+            "depends_on": list(map(str, self.depends_on)),
             "argv": list(self.argv),
             "environment": sorted(self.environment),
             "folder": self.folder,
@@ -123,7 +103,7 @@ def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     The depth of a step without dependencies is 0, else one more than the deepest of them.
     """
     by_name = {step.name: step for step in steps}
-    depths: dict[str, int] = {}
+    depths: dict[StepName, int] = {}
     for name in TopologicalSorter({s.name: s.depends_on for s in by_name.values()}).static_order():
         depths[name] = 1 + max((depths[before] for before in by_name[name].depends_on), default=-1)
     deepened = (replace(step, depth=depths[step.name]) for step in by_name.values())

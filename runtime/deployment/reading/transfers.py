@@ -9,10 +9,11 @@ from dataclasses import replace
 from gcm.documents import CheckedElement, Location
 from runtime.deployment.context import Reading
 from runtime.deployment.language.converters import clusters
-from runtime.deployment.model import Deployment, Direction, FileTransfer, Position
+from runtime.deployment.model import Deployment, Direction, FileTransfer
 from runtime.deployment.patterns import picking
 from runtime.deployment.planning.closing import closing_steps
 from runtime.deployment.planning.steps import EVERYTHING, REST
+from runtime.rank_name import ClusterName
 from runtime.web_address import WebAddress, is_web_address
 
 _WORK = "the work folder"
@@ -138,7 +139,7 @@ def check_results(deployment: Deployment, reading: Reading) -> None:
         for move in step.files:
             location = located.get((move.source, move.every))
             if location is None:  # nothing was written of it: everything comes home
-                location = deployment.cluster(_position(step.name)).location
+                location = deployment.cluster(ClusterName.parse(step.about).position).location
             why = reading.context.cannot_hold(move.destination)
             if why and why not in reported:
                 reported.add(why)
@@ -154,8 +155,3 @@ def check_results(deployment: Deployment, reading: Reading) -> None:
                     location,
                     hint="give one of them another destination",
                 )
-
-
-def _position(step: str) -> Position:
-    site, cluster = step.split(":")[1:]
-    return int(site), int(cluster)

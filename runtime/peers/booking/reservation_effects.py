@@ -116,9 +116,6 @@ class Shortfall:
         return "\n".join(lines)
 
 
-"""Peers named for one reason."""
-
-
 def _count(number: int, word: str, ending: str = "s") -> str:
     return f"{number} {word}{'' if number == 1 else ending}"
 

@@ -42,6 +42,7 @@ from runtime.processes.front_end.ranks_run import RanksRun
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.processes.member_host import MemberHost
 from runtime.processes.watch import ARBITER
+from runtime.step_name import StepKind, StepName
 from runtime.transport.channel import Channel
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import dial
@@ -144,7 +145,9 @@ class FrontEndProcess:
             )
         except GridError as fault:
             why = at_home(self._configuration.path, fault)
-            self._launcher.failed(f"front-end:{self._configuration.cluster}", why)
+            self._launcher.failed(
+                str(StepName(StepKind.FRONT_END, self._configuration.cluster)), why
+            )
             return False
         return True
 

@@ -21,6 +21,7 @@ from runtime.machine.contracts import Reports
 from runtime.membership.run_directory import address_in, as_others_see
 from runtime.processes.configuration import Configuration, NodeJob, NodeStart, as_first_input
 from runtime.processes.front_end.output_credit import OutputCredit
+from runtime.step_name import StepKind, StepName
 from runtime.transitions import change
 from runtime.transport.channel import Channel
 from runtime.transport.keys import audience_of
@@ -169,7 +170,7 @@ class NodeKeeper:
         """Tell that a process could not be started."""
         if not self.is_stopping:
             fault.place = fault.place if fault.place not in ("", "local") else job.name
-            self._above.failed(f"node:{job.name}", str(fault))
+            self._above.failed(str(StepName(StepKind.NODE, job.name)), str(fault))
 
     def ended(self, node: _Node, words: str) -> None:
         """Tell that a process has gone, unless it was asked to."""

@@ -39,6 +39,7 @@ from runtime.processes.front_end.native_job_life import (
     NativeJobLife,
     NativeJobStage,
 )
+from runtime.step_name import StepKind, StepName
 from runtime.transport.lean import HOST_SILENCE
 from runtime.transport.reactor import Reactor
 
@@ -345,7 +346,8 @@ class RankEnds:
             output.read_pipes()  # what it wrote last was there before its end was told
             fault = rank_faults.died_early(self._configuration.names, death, output.last_lines)
             why = rank_faults.at_home(self._configuration.path, fault)
-            self._launcher.failed(f"ranks:{self._configuration.cluster}", why)
+            step = StepName(StepKind.RANKS, self._configuration.cluster)
+            self._launcher.failed(str(step), why)
 
     @property
     def _is_released(self) -> bool:

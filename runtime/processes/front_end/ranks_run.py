@@ -37,6 +37,7 @@ from runtime.processes.front_end.rank_ends import END_TIMEOUT, RankEnds
 from runtime.processes.front_end.rank_pipes import RankInput
 from runtime.processes.front_end.ranks_job import RanksJob
 from runtime.processes.front_end.shared_routes import SharedRoutes
+from runtime.step_name import StepKind, StepName
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.keys import member_name
 from runtime.transport.reactor import Reactor
@@ -165,7 +166,7 @@ class RanksRun:
             ):
                 self._input = self._new_input()
         except GridError as fault:
-            self._fail("front-end", fault)
+            self._fail(StepKind.FRONT_END, fault)
             return False
         return True
 
@@ -294,7 +295,7 @@ class RanksRun:
             self._job.start()
         except GridError as fault:
             if not self._killed.is_set():  # else its end is told, and another run may have begun
-                self._fail("ranks", fault)
+                self._fail(StepKind.RANKS, fault)
             return
         if self._killed.is_set():  # perhaps before there was anything to kill
             self._job.stop()
@@ -312,10 +313,11 @@ class RanksRun:
             return
         lines = self._job.output.last_lines
         fault = rank_faults.some_died_early(self._configuration.names, self._table.unheard, lines)
-        self._fail("ranks", fault)
+        self._fail(StepKind.RANKS, fault)
 
-    def _fail(self, step: str, fault: GridError) -> None:
-        self._launcher.failed(f"{step}:{self._configuration.cluster}", self._at_home(fault))
+    def _fail(self, kind: StepKind, fault: GridError) -> None:
+        step = StepName(kind, self._configuration.cluster)
+        self._launcher.failed(str(step), self._at_home(fault))
 
     def _at_home(self, fault: GridError) -> str:
         return rank_faults.at_home(self._configuration.path, fault)
@@ -413,7 +415,9 @@ class RanksRun:
         self._table.segments.update(arrival.segments)
         expected = self._job.ranks_beside(entry.number)
         if arrival.size not in (None, expected):
-            self._fail("ranks", rank_faults.of_another_mpi(self._ranks.mpiexec, expected, arrival))
+            self._fail(
+                StepKind.RANKS, rank_faults.of_another_mpi(self._ranks.mpiexec, expected, arrival)
+            )
             return
         advertised = arrival.doors
         if self._configuration.wan is not None:
@@ -452,7 +456,9 @@ class RanksRun:
 
     def unable(self, member: str, why: str, python: str) -> None:
         """Tell why a rank cannot run."""
-        self._fail("ranks", rank_faults.unable(self._configuration.names, member, why, python))
+        self._fail(
+            StepKind.RANKS, rank_faults.unable(self._configuration.names, member, why, python)
+        )
 
     def ended(self, member: str, observed: Facts) -> None:
         """Pass on how a rank ended by its own word."""

@@ -36,6 +36,7 @@ from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.wait_reports import WaitReports
 from runtime.shown_text import shown
+from runtime.step_name import WHOLE_GRID, StepKind, StepName
 from runtime.transport.keys import parsed
 from runtime.views.facts import (
     TRACEBACK,
@@ -108,7 +109,7 @@ class ClusterReports:
 
     def up(self) -> None:
         """Record that the front-end is there."""
-        self.post(StepUp(f"front-end:{self._cluster}"))
+        self.post(StepUp(StepName(StepKind.FRONT_END, self._cluster)))
         self.place.is_up = True
         self.credit.taken(0)
         if self.ranks.is_over:
@@ -129,7 +130,7 @@ class ClusterReports:
                 f" {other} has the other one: what they send each other would arrive as other"
                 " numbers. Run on hosts of one order of bytes"
             )
-            self.post(StepFailed(f"ranks:{self._cluster}", why, is_final=True))
+            self.post(StepFailed(StepName(StepKind.RANKS, self._cluster), why, is_final=True))
             return
         self.post(RankReady(rank))
         _log.info("%s is process %d on %s, %s", name, arrival.pid, arrival.host, arrival.mpi)
@@ -140,13 +141,13 @@ class ClusterReports:
 
     def ranks_up(self) -> None:
         """Record that all ranks of the cluster are ready."""
-        self.post(StepUp(f"ranks:{self._cluster}"))
+        self.post(StepUp(StepName(StepKind.RANKS, self._cluster)))
         self.codes.ranks_up(self._cluster)
 
     def gathered(self, part: str) -> None:
         """Record that all members of a part of the machine have told who they are."""
         self._check_mine(part, self.router.parts_at(self._cluster))
-        self.post(StepUp(f"handshake:{part or 'grid'}"))
+        self.post(StepUp(StepName(StepKind.HANDSHAKE, part or WHOLE_GRID)))
         self.handshakes.gathered(part)
 
     def node_up(self, name: str, facts: tuple[Any, ...]) -> None:
@@ -159,9 +160,10 @@ class ClusterReports:
 
     def failed(self, step: str, why: str) -> None:
         """Record that a step of the plan will not come up."""
-        own = (f"{kind}:{self._cluster}" for kind in ("front-end", "ranks"))
-        self._check_mine(step, [*own, *(f"node:{name}" for name in self._nodes)])
-        self.post(StepFailed(step, why))
+        own = (StepName(kind, self._cluster) for kind in (StepKind.FRONT_END, StepKind.RANKS))
+        names = [*own, *(StepName(StepKind.NODE, name) for name in self._nodes)]
+        self._check_mine(step, list(map(str, names)))
+        self.post(StepFailed(StepName.parse(step), why))
         self.codes.failed(self._cluster, why)
 
     def rank_ended(self, rank: str, death: Facts) -> None:

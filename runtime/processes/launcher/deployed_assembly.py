@@ -14,7 +14,7 @@ from gcm.documents import Diagnostics
 from gcm.tracebacks import told_to_user
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.spreading import spread_components
-from runtime.deployment.planning.steps import Step, StepKind
+from runtime.deployment.planning.steps import Step
 from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.hosting.node import NodeFacts
@@ -26,11 +26,14 @@ from runtime.lifecycle.outcome import ComponentReport
 from runtime.machine.paths import node_path
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
+from runtime.step_name import StepKind, StepName
 from runtime.transport.errors import TransportError
 
 if TYPE_CHECKING:
     from gcm.adl.plan import AssemblyPlan, ComponentPlan
     from gcm.components.model import Component
+
+_ASSEMBLE = StepName(StepKind.ASSEMBLE)
 
 STOP_SECONDS = 2.0
 """How long calls inside may take to end when the run has to end."""
@@ -58,7 +61,7 @@ class DeployedAssembly:
         self._arguments = plan.deployment.assembly.arguments
         self._steered = steered
         steps = [one for one in plan.steps if one.kind is StepKind.NODE]
-        self._clusters = {one.place: one.by.partition(":")[2] for one in steps}
+        self._clusters = {one.place: one.by.about for one in steps if one.by is not None}
         self._nodes: dict[str, NodeProcess] = {}
         self._facts: dict[str, NodeFacts] = {}
         self._where: dict[str, str] = {}
@@ -85,7 +88,7 @@ class DeployedAssembly:
     def start(self, step: Step) -> None:
         """Begin with a step; an event tells when it is up."""
         if step.kind is StepKind.NODE:
-            place = self._places[step.by.partition(":")[2]]
+            place = self._places[self._clusters[step.place]]
             place.orders.start_node(step.about)
         else:
             self._work("assembling", self._assemble)
@@ -103,7 +106,7 @@ class DeployedAssembly:
         self._host.routes.add(home, place.channel)
         found = self._facts[name] = NodeFacts(*facts)
         self._nodes[name] = NodeProcess(home, place.channel, found.address)
-        self._post(StepUp(f"node:{name}"))
+        self._post(StepUp(StepName(StepKind.NODE, name)))
 
     def node_lost(self, name: str, words: str) -> None:
         """Record that a node process has gone, and with it its components."""
@@ -115,7 +118,7 @@ class DeployedAssembly:
             cause=words,
             cure="Everything else was ended; its last lines are below",
         )
-        self._post(NodeLost(f"node:{name}", str(fault)))
+        self._post(NodeLost(StepName(StepKind.NODE, name), str(fault)))
         self._lost.set()
 
     def go(self) -> None:
@@ -195,10 +198,10 @@ class DeployedAssembly:
             self._host.publish(root.path, root)
         except Exception as error:  # constructors of the user's may raise anything
             self._wait_for_loss(error)
-            self._post(StepFailed("assemble", f"the assembly cannot be made: {words_of(error)}"))
+            self._post(StepFailed(_ASSEMBLE, f"the assembly cannot be made: {words_of(error)}"))
         else:
             self._root = root
-            self._post(StepUp("assemble"))
+            self._post(StepUp(_ASSEMBLE))
 
     def _plan(self) -> AssemblyPlan:
         folder = str(Path(self._file).parent)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 from runtime.coupling.deployed_codes import Codes
 from runtime.deployment.model import ASSEMBLY, DeployedCluster
 from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.deployment.planning.steps import Step, StepKind
+from runtime.deployment.planning.steps import Step
 from runtime.deployment.planning.workplace import workplace_of
 from runtime.errors import GridError
 from runtime.hosting.host import Host
@@ -82,6 +82,7 @@ from runtime.processes.launcher.wait_reports import WaitReports
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.processes.watch import watch_of
 from runtime.shown_text import LONGEST_CELL, shown
+from runtime.step_name import WHOLE_GRID, StepKind
 from runtime.transport.reactor import Reactor
 from runtime.views.facts import MACHINE, CallsChecked, RunStarted, StateChanged
 from runtime.views.stream import FactStream
@@ -339,9 +340,11 @@ class Executor:
             case StepKind.RANKS:
                 self._places[cluster].orders.start_ranks(self._codes.incarnation(cluster))
             case StepKind.HANDSHAKE:
-                self._handshakes.expect("" if cluster == "grid" else cluster)
+                self._handshakes.expect("" if cluster == WHOLE_GRID else cluster)
             case StepKind.PROCESS:
-                self._tasks.do(step.name, lambda: self._help(step), partial(self._failed, step))
+                self._tasks.do(
+                    str(step.name), lambda: self._help(step), partial(self._failed, step)
+                )
             case StepKind.TUNNELS:
                 self._handshakes.open_tunnels(step.name, StepUp(step.name))
             case StepKind.FETCH:
@@ -465,7 +468,7 @@ class Executor:
         self._handshakes.join_arrived()  # without those that it would have led
 
     def _help(self, step: Step) -> None:
-        launcher = self._places[step.by.partition(":")[2]].launcher if step.by else self._local
+        launcher = self._places[step.by.about].launcher if step.by else self._local
         self._helpers.append(Helper(step, launcher, self._post, self._output.helper))
 
 

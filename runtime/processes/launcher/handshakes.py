@@ -28,6 +28,7 @@ from runtime.processes.launcher.stage_out import StageOut
 from runtime.processes.launcher.task_group import TaskGroup
 from runtime.processes.launcher.tunnels import Tunnels
 from runtime.processes.launcher.verdicts import Verdicts
+from runtime.step_name import StepKind, StepName
 
 
 @dataclass(slots=True)
@@ -88,7 +89,7 @@ class Handshakes:
         for step, why in self._unled():
             self.post(StepFailed(step, why, is_final=True))
         for place in self._arrived():
-            step, join = f"front-end:{place.identifier}", partial(self._join, place)
+            step, join = StepName(StepKind.FRONT_END, place.identifier), partial(self._join, place)
             self.open_tunnels(step, join, place)  # if that fails, it is as one that did not open
 
     def gathered(self, part: str) -> None:
@@ -113,7 +114,7 @@ class Handshakes:
             self.router.host_of(part).orders.forget(part, member)
 
     def open_tunnels(
-        self, step: str, up: StepUp | Callable[[], None], new: ClusterPlace | None = None
+        self, step: StepName, up: StepUp | Callable[[], None], new: ClusterPlace | None = None
     ) -> None:
         """Open the tunnels of a step between all that need them, or only those to a new place."""
         needed = [self.places[one.identifier] for one in self.plan.deployment.tunnelled()]
@@ -146,7 +147,7 @@ class Handshakes:
             return [one for one in there if _site(one) == part]
         return list(dict.fromkeys(map(_site, there)))
 
-    def _unled(self) -> Iterator[tuple[str, str]]:
+    def _unled(self) -> Iterator[tuple[StepName, str]]:
         """Yield the steps that fail of those that nobody can let in any more, and why.
 
         That is so once the grid has lost the front-end that led it. Who led a site may be followed
@@ -162,7 +163,7 @@ class Handshakes:
                     place=place.cluster.path,
                     cure="Its nodes are given back, and the others go on",
                 )
-                yield f"front-end:{name}", str(fault)
+                yield StepName(StepKind.FRONT_END, name), str(fault)
 
     def _arrived(self) -> Iterator[ClusterPlace]:
         """Yield those that have come, and count as there from now on.

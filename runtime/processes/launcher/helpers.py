@@ -90,7 +90,7 @@ class Helper:
             self._advance(HelperEvent.READY)
         early = GridError(
             f"the helper process ended ({ended}) before it was ready",
-            place=self._step.name,
+            place=str(self._step.name),
             cause="\n".join(self._process.tail),
             cure="Look at its last lines, or change when it counts as ready",
         )

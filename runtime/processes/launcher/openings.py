@@ -22,6 +22,7 @@ from runtime.processes.launcher.place import ClusterPlace, RemotePlace, RequestH
 from runtime.processes.launcher.supply import is_on_this_machine
 from runtime.processes.launcher.task_group import TaskGroup
 from runtime.processes.launcher.warm_start import WarmStart
+from runtime.step_name import StepKind, StepName
 
 if TYPE_CHECKING:
     from runtime.transport.certificate import CertificateAuthority
@@ -124,6 +125,6 @@ class Openings:
         fault.place = fault.place or ", ".join(place.cluster.path for place in places)
         for place in places:
             place.was_lost = True
-        self.post(StepFailed(f"front-end:{places[0].identifier}", str(fault)))
+        self.post(StepFailed(StepName(StepKind.FRONT_END, places[0].identifier), str(fault)))
         for place in places:
             self.post(PlaceClosed(place.identifier))

@@ -19,6 +19,7 @@ from runtime.lifecycle.outcome import KeptFolder, Results
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.task_group import TaskGroup
+from runtime.step_name import StepName
 
 if TYPE_CHECKING:
     from runtime.results.collecting import Fetcher
@@ -48,7 +49,7 @@ class StageOut:
         self._tasks = tasks
         self._post = post
         self._given_up = threading.Event()
-        self._fetchers: dict[str, Fetcher] = {}
+        self._fetchers: dict[StepName, Fetcher] = {}
         self._former: list[Fetcher] = []
         self._noted: dict[str, list[KeptFolder]] = {}
         self._notes: dict[str, KeptNote] = {}
@@ -189,7 +190,7 @@ class StageOut:
             why = str(fault)
             self._post(StepFailed(step.name, why) if is_wanted else StepUp(step.name))
 
-        self._tasks.do(step.name, finish, failed)
+        self._tasks.do(str(step.name), finish, failed)
 
     def remove_work(self, place: ClusterPlace) -> None:
         """Remove a work folder in which no rank has ever run."""

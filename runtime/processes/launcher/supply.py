@@ -20,7 +20,6 @@ from runtime.deployment.planning.commands import (
 )
 from runtime.deployment.planning.opening import levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.deployment.planning.steps import StepKind
 from runtime.deployment.planning.workplace import workplace_of
 from runtime.health import LineTimes
 from runtime.home import HOME, is_checkout, needs_path
@@ -37,6 +36,7 @@ from runtime.processes.watch import watch_of
 from runtime.results.folders import find_path, make_path
 from runtime.results.work_folder import make_work_folder
 from runtime.routing import FrontEndStop, tunnelled_leg
+from runtime.step_name import StepKind, StepName
 from runtime.topology import Grid, Reachability, Site
 from runtime.transport.keys import Keyring, RunKeys, audience_of, issuer_of
 from runtime.transport.passage import FORWARDER, Passage
@@ -82,7 +82,7 @@ def supply(
     asked = cluster.front_end.folder
     named = make_path(launcher, there, asked) if asked else ""
     run_directory = launcher.make_folder(named)
-    step = plan.step(f"front-end:{cluster.identifier}")
+    step = plan.step(StepName(StepKind.FRONT_END, cluster.identifier))
     at = workplace_of(plan.deployment, cluster)
     work = make_work_folder(launcher, named, plan, cluster, at) if at.is_copy else ""
     if cluster.is_local:
@@ -99,7 +99,7 @@ def supply(
     with_python = replace(cluster, front_end=plain.front_end)
     job, at_once = None, False
     if cluster.ranks:
-        ranks = plan.step(f"ranks:{cluster.identifier}")
+        ranks = plan.step(StepName(StepKind.RANKS, cluster.identifier))
         # what has to be up before is, once the ranks of a late cluster are started one by one
         at_once = (is_late or ranks.depends_on == (step.name,)) and not idle
         assert ranks.job is not None
@@ -222,7 +222,7 @@ def _nodes(
     modules = (str(Path(assembly.file).expanduser().parent),) if cluster.is_local else ()
     for number, node in enumerate(cluster.nodes):
         name = f"{cluster.path}/{node.name}"
-        if f"node:{name}" not in names:
+        if StepName(StepKind.NODE, name) not in names:
             continue
         is_elsewhere = not is_at_front_end(cluster, node)
         yield NodeJob(

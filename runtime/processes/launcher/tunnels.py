@@ -21,6 +21,7 @@ from runtime.membership.run_directory import address_in
 from runtime.native_mpi import python_module
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
+from runtime.step_name import StepName
 from runtime.transport.transports import UNIX
 from runtime.tunnels import end, hub
 from runtime.tunnels.frames import FROM_OTHERS, socket_to
@@ -41,7 +42,7 @@ class Tunnels:
         self,
         local: LocalLauncher,
         post: Post,
-        step: str,
+        step: StepName,
         places: Sequence[ClusterPlace],
         *,
         up: Event | Callable[[], None],

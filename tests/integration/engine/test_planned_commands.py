@@ -12,6 +12,7 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
 from runtime.processes.launcher.machine import Machine
+from runtime.step_name import StepName
 from runtime.views.stream import Silent
 from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
 
@@ -49,7 +50,7 @@ def run_and_planned(
     plan = make_plan(deployment)
     outcome = Machine(plan, Silent()).run()
     assert (outcome.exit_code, outcome.errors) == (0, ())
-    return file.read_text().splitlines(), list(plan.step("ranks:0:0").argv)
+    return file.read_text().splitlines(), list(plan.step(StepName.parse("ranks:0:0")).argv)
 
 
 def without(words: list[str], option: str) -> list[str]:

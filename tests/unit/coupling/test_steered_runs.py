@@ -24,21 +24,26 @@ from runtime.lifecycle.run_plan import RunPlan
 from runtime.lifecycle.state import RunState
 from runtime.machine.deaths import Observation, RankDeath, Witness
 from runtime.rank_name import RankName
+from runtime.step_name import StepKind, StepName
 
+FRONT_END = StepName(StepKind.FRONT_END, "0:0")
+RANKS = StepName(StepKind.RANKS, "0:0")
+START = StepName(StepKind.START)
+FETCH = StepName(StepKind.FETCH, "0:0")
 RUN_PLAN = RunPlan(
     steps={
-        "front-end:0:0": frozenset(),
-        "ranks:0:0": frozenset({"front-end:0:0"}),
-        "start": frozenset({"ranks:0:0"}),
+        FRONT_END: frozenset(),
+        RANKS: frozenset({FRONT_END}),
+        START: frozenset({RANKS}),
     },
-    start="start",
-    places={"front-end:0:0": "0:0"},
+    start=START,
+    places={FRONT_END: "0:0"},
     ranks={"0:0": ("0:0:0",)},
-    paths={"front-end:0:0": "/c", "ranks:0:0": "/c", "start": "/grid", "fetch:0:0": "/c"},
+    paths={FRONT_END: "/c", RANKS: "/c", START: "/grid", FETCH: "/c"},
     rank_paths={"0:0:0": "/c/wrapper0"},
-    closing={"fetch:0:0": "0:0"},
+    closing={FETCH: "0:0"},
 )
-UP = (Begin(), StepUp("front-end:0:0"), StepUp("ranks:0:0"))
+UP = (Begin(), StepUp(FRONT_END), StepUp(RANKS))
 
 
 def death(code: int) -> RankDeath:
@@ -76,8 +81,8 @@ def test_files_come_home_before_a_steered_run_ends() -> None:
     state = RunState(RunParts(RUN_PLAN, steered=True))
     run(state, *UP, JobEnded("0:0", 0))
     assert run(state, Halt()) == [Stop()]
-    assert run(state, PlaceClosed("0:0"))[-1] == Start("fetch:0:0")
-    assert run(state, StepUp("fetch:0:0")) == [Finish(0)]
+    assert run(state, PlaceClosed("0:0"))[-1] == Start(FETCH)
+    assert run(state, StepUp(FETCH)) == [Finish(0)]
 
 
 def test_a_steered_run_that_is_halted_stops_what_still_runs() -> None:
@@ -92,14 +97,14 @@ def test_a_code_that_is_started_again_has_to_end_again() -> None:
     run(state, *UP, death(1), JobEnded("0:0", 1))
     assert run(state, RankReady("0:0:0")) == [Show("/c/wrapper0", "running")]
     assert {rank: one.code for rank, one in state.run.deaths.items()} == {}
-    assert run(state, StepUp("ranks:0:0")) == []
+    assert run(state, StepUp(RANKS)) == []
     assert run(state, Halt()) == [Stop()]
 
 
 def test_a_code_that_cannot_be_started_again_does_not_end_the_run() -> None:
     state = RunState(RunParts(RUN_PLAN, steered=True))
     run(state, *UP, JobEnded("0:0", 0))
-    failed = run(state, StepFailed("ranks:0:0", "there is no mpiexec"))
+    failed = run(state, StepFailed(RANKS, "there is no mpiexec"))
     assert failed == [Show("/c", "failed", "ranks")]
     assert state.run.life.phase is RunPhase.RUNNING
 
@@ -109,5 +114,5 @@ def test_a_run_that_is_not_steered_ends_with_its_codes(code: int) -> None:
     state = RunState(RunParts(RUN_PLAN))
     run(state, *UP, death(code))
     assert run(state, JobEnded("0:0", code))[-1] == Stop()
-    assert run(state, PlaceClosed("0:0"))[-1] == Start("fetch:0:0")
-    assert run(state, StepUp("fetch:0:0")) == [Finish(code)]
+    assert run(state, PlaceClosed("0:0"))[-1] == Start(FETCH)
+    assert run(state, StepUp(FETCH)) == [Finish(code)]

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.deployment.planning.opening import levels_at
-from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove, Step, StepKind, in_order
+from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove, Step, in_order
+from runtime.step_name import StepKind, StepName
+
+named = StepName.parse
 
 REMOTE = (
     '<grid><site><cluster><ssh host="h" user="u"/><front-end folder="/run" port="7000"/>'
@@ -27,22 +30,26 @@ def plan_of(read: Any, text: str, start: str = "") -> DeploymentPlan:
 
 
 def ranks_argv(read: Any, grid: str, application: str) -> tuple[str, ...]:
-    return plan_of(read, f"{grid}<application {application}</application>").step("ranks:0:0").argv
+    return (
+        plan_of(read, f"{grid}<application {application}</application>")
+        .step(named("ranks:0:0"))
+        .argv
+    )
 
 
 def test_a_small_grid_starts_level_by_level(read: Any) -> None:
     plan = plan_of(read, '<emulate sites="2"/><application script="a.py"/>')
     assert [(step.depth, step.name, step.depends_on) for step in plan.steps] == [
-        (0, "front-end:0:0", ()),
-        (0, "front-end:1:0", ()),
-        (1, "ranks:0:0", ("front-end:0:0",)),
-        (1, "ranks:1:0", ("front-end:1:0",)),
-        (2, "handshake:0:0", ("ranks:0:0",)),
-        (2, "handshake:1:0", ("ranks:1:0",)),
-        (3, "handshake:0", ("handshake:0:0",)),
-        (3, "handshake:1", ("handshake:1:0",)),
-        (4, "handshake:grid", ("handshake:0", "handshake:1")),
-        (5, "start", ("handshake:grid",)),
+        (0, named("front-end:0:0"), ()),
+        (0, named("front-end:1:0"), ()),
+        (1, named("ranks:0:0"), (named("front-end:0:0"),)),
+        (1, named("ranks:1:0"), (named("front-end:1:0"),)),
+        (2, named("handshake:0:0"), (named("ranks:0:0"),)),
+        (2, named("handshake:1:0"), (named("ranks:1:0"),)),
+        (3, named("handshake:0"), (named("handshake:0:0"),)),
+        (3, named("handshake:1"), (named("handshake:1:0"),)),
+        (4, named("handshake:grid"), (named("handshake:0"), named("handshake:1"))),
+        (5, named("start"), (named("handshake:grid"),)),
     ]
     assert plan.depth == 6
     assert plan.closing == ()
@@ -90,15 +97,15 @@ def test_what_may_come_late_leads_nobody_where_another_cluster_can(read: Any) ->
 
 def test_the_commands_of_an_emulated_cluster_run_here(read: Any) -> None:
     plan = plan_of(read, '<emulate/><application name="x" script="a.py" arguments="1 \'2 3\'"/>')
-    assert plan.step("front-end:0:0").argv == (PYTHON, "-P", "-m", "runtime.frontend")
-    ranks = plan.step("ranks:0:0")
+    assert plan.step(named("front-end:0:0")).argv == (PYTHON, "-P", "-m", "runtime.frontend")
+    ranks = plan.step(named("ranks:0:0"))
     assert ranks.argv == (
         "mpiexec", "-n", "2", PYTHON, "-P", "-m", "runtime.rank", "--cluster", "0:0",
         "--application", "x", "--umask", "022", "--on-one-host", "yes", "--script", "a.py",
         "--", "1", "2 3",
     )  # fmt: skip
-    assert (ranks.by, ranks.place) == ("front-end:0:0", "site0/cluster0")
-    assert plan.step("front-end:0:0").files == ()
+    assert (ranks.by, ranks.place) == (named("front-end:0:0"), "site0/cluster0")
+    assert plan.step(named("front-end:0:0")).files == ()
 
 
 def test_the_front_ends_of_this_machine_begin_as_one_process_for_each_python(read: Any) -> None:
@@ -108,8 +115,8 @@ def test_the_front_ends_of_this_machine_begin_as_one_process_for_each_python(rea
         f'<grid><site name="s"><cluster name="a"/><cluster name="b"/>{other}<cluster name="d">'
         '<ssh host="h"/></cluster></site></grid><application module="m"/>',
     )
-    found = [plan.step(f"front-end:0:{number}") for number in range(4)]
-    assert [one.within for one in found] == ["", "front-end:0:0", "", ""]
+    found = [plan.step(named(f"front-end:0:{number}")) for number in range(4)]
+    assert [one.within for one in found] == [None, named("front-end:0:0"), None, None]
     assert found[0].argv == (PYTHON, "-P", "-m", "runtime.frontend")
     assert found[1].argv == ()
     assert found[2].argv == ("p", "-P", "-m", "runtime.frontend")
@@ -119,14 +126,14 @@ def test_the_front_ends_of_this_machine_begin_as_one_process_for_each_python(rea
 def test_the_commands_of_a_cluster_elsewhere_lead_there_and_stage_the_program(read: Any) -> None:
     grid = REMOTE.format(flavour="mpich", nodes="")
     plan = plan_of(read, f'{grid}<application script="a.py" comm-world="cluster"/>')
-    front_end = plan.step("front-end:0:0")
+    front_end = plan.step(named("front-end:0:0"))
     assert front_end.argv == (
         "ssh", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "--", "u@h",
         "python3 -P -m runtime.frontend --cluster 0:0 --levels L3,L4,L5 --port 7000",
     )  # fmt: skip
     assert front_end.files == (FileMove("/home/me/grid", "."),)
     assert front_end.folder == "/run"
-    assert plan.step("ranks:0:0").argv == (
+    assert plan.step(named("ranks:0:0")).argv == (
         "mpiexec", "-n", "3", "-v", "python3", "-P", "-m", "runtime.rank", "--cluster", "0:0",
         "--application", "application", "--umask", "022", "--script", "a.py", "--",
     )  # fmt: skip
@@ -177,16 +184,16 @@ SECRET = 'script="a.py"><environment name="TOKEN" value="s3cret"/>'
 def test_values_of_the_environment_stay_out_of_every_command(read: Any, flavour: str) -> None:
     grid = REMOTE.format(flavour=flavour, nodes='<nodes hosts="n1"/>')
     plan = plan_of(read, f"{grid}<application {SECRET}</application>")
-    assert plan.step("ranks:0:0").environment == {"TOKEN": "s3cret"}
+    assert plan.step(named("ranks:0:0")).environment == {"TOKEN": "s3cret"}
     assert not any("s3cret" in word for step in plan.steps for word in step.argv)
-    assert "s3cret" not in str(plan.step("ranks:0:0").as_dict())
+    assert "s3cret" not in str(plan.step(named("ranks:0:0")).as_dict())
     exported = ("--tag-output", "-x", "TOKEN") if flavour == "openmpi" else ()
-    argv = plan.step("ranks:0:0").argv
+    argv = plan.step(named("ranks:0:0")).argv
     assert argv[argv.index("n1:3") + 1 : argv.index("-v")] == exported
 
 
 def test_ranks_on_this_machine_have_the_environment_of_the_descriptor(read: Any) -> None:
-    here = plan_of(read, f"<emulate/><application {SECRET}</application>").step("ranks:0:0")
+    here = plan_of(read, f"<emulate/><application {SECRET}</application>").step(named("ranks:0:0"))
     assert dict(here.environment) == {"TOKEN": "s3cret"}
 
 
@@ -203,13 +210,17 @@ def test_an_application_waits_for_the_helper_before_it(read: Any) -> None:
         + sequence("p", "application"),
     )
     for cluster in ("0:0", "0:1"):
-        assert plan.step(f"ranks:{cluster}").depends_on == (
-            f"front-end:{cluster}", "process:p#0", "process:p#1",
+        assert plan.step(named(f"ranks:{cluster}")).depends_on == (
+            named(f"front-end:{cluster}"), named("process:p#0"), named("process:p#1"),
         )  # fmt: skip
-    step = plan.step("process:p#1")
-    assert (step.argv, step.place, step.by) == (("x",), "here", "")
+    step = plan.step(named("process:p#1"))
+    assert (step.argv, step.place, step.by) == (("x",), "here", None)
     assert (step.ready_line, step.ready_when_finished, step.folder) == ("up", False, "/d")
-    assert plan.step("start").depends_on == ("handshake:grid", "process:p#0", "process:p#1")
+    assert plan.step(named("start")).depends_on == (
+        named("handshake:grid"),
+        named("process:p#0"),
+        named("process:p#1"),
+    )
 
 
 def test_what_follows_an_application_waits_for_the_handshakes_of_its_clusters(read: Any) -> None:
@@ -220,11 +231,14 @@ def test_what_follows_an_application_waits_for_the_handshakes_of_its_clusters(re
         '<process id="p" kind="mpi" program="x" number="3" on="site0/cluster1" options="-v" '
         'ready="finished"/>' + sequence("a", "b", "p"),
     )
-    assert plan.step("ranks:0:0").depends_on == ("front-end:0:0",)
-    assert plan.step("ranks:0:1").depends_on == ("front-end:0:1", "handshake:0:0")
-    helper = plan.step("process:p")
-    assert helper.depends_on == ("front-end:0:1", "handshake:0:1")
-    assert (helper.by, helper.place) == ("front-end:0:1", "site0/cluster1")
+    assert plan.step(named("ranks:0:0")).depends_on == (named("front-end:0:0"),)
+    assert plan.step(named("ranks:0:1")).depends_on == (
+        named("front-end:0:1"),
+        named("handshake:0:0"),
+    )
+    helper = plan.step(named("process:p"))
+    assert helper.depends_on == (named("front-end:0:1"), named("handshake:0:1"))
+    assert (helper.by, helper.place) == (named("front-end:0:1"), "site0/cluster1")
     assert helper.argv == ("mpiexec", "-n", "3", "-v", "x")
     assert helper.ready_when_finished
 
@@ -237,8 +251,8 @@ def test_a_helper_over_ssh_runs_on_each_of_its_hosts(read: Any) -> None:
     )
     helpers = [step for step in plan.steps if step.kind is StepKind.PROCESS]
     assert [(step.name, step.place) for step in helpers] == [
-        ("process:p@n1", "n1"),
-        ("process:p@n2", "n2"),
+        (named("process:p@n1"), "n1"),
+        (named("process:p@n2"), "n2"),
     ]
     assert helpers[1].argv == (
         "ssh", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "-4",
@@ -253,10 +267,10 @@ def test_a_local_helper_of_a_cluster_is_started_by_its_front_end(read: Any) -> N
         '<emulate/><application script="a"/>'
         '<process id="p" program="x" on="site0/cluster0" arguments="-q"/>',
     )
-    helper = plan.step("process:p")
+    helper = plan.step(named("process:p"))
     assert (helper.by, helper.depends_on, helper.argv) == (
-        "front-end:0:0",
-        ("front-end:0:0",),
+        named("front-end:0:0"),
+        (named("front-end:0:0"),),
         ("x", "-q"),
     )
 
@@ -271,16 +285,34 @@ ASSEMBLY = (
 def test_components_live_in_processes_of_their_nodes(read: Any) -> None:
     plan = plan_of(read, ASSEMBLY)
     nodes = {step.name: step for step in plan.steps if step.kind is StepKind.NODE}
-    assert list(nodes) == ["node:s/c/n1", "node:s/d/h", "node:s/d/m"]
-    assert nodes["node:s/c/n1"].argv == (PYTHON, "-P", "-m", "runtime.node", "--node", "s/c/n1")
-    assert nodes["node:s/d/h"].argv == ("python3", "-P", "-m", "runtime.node", "--node", "s/d/h")
-    assert nodes["node:s/d/m"].argv[-3:] == ("--", "m", "python3 -P -m runtime.node --node s/d/m")
-    assert nodes["node:s/d/m"].by == "front-end:0:1"
-    assemble = plan.step("assemble")
+    assert list(nodes) == [named("node:s/c/n1"), named("node:s/d/h"), named("node:s/d/m")]
+    assert nodes[named("node:s/c/n1")].argv == (
+        PYTHON,
+        "-P",
+        "-m",
+        "runtime.node",
+        "--node",
+        "s/c/n1",
+    )
+    assert nodes[named("node:s/d/h")].argv == (
+        "python3",
+        "-P",
+        "-m",
+        "runtime.node",
+        "--node",
+        "s/d/h",
+    )
+    assert nodes[named("node:s/d/m")].argv[-3:] == (
+        "--",
+        "m",
+        "python3 -P -m runtime.node --node s/d/m",
+    )
+    assert nodes[named("node:s/d/m")].by == named("front-end:0:1")
+    assemble = plan.step(named("assemble"))
     assert assemble.depends_on == tuple(nodes)
-    assert (assemble.place, assemble.by, assemble.files) == ("here", "", ())
-    assert plan.step("start").depends_on == ("handshake:grid", "assemble")
-    assert plan.step("handshake:0:0").depends_on == ("front-end:0:0",)
+    assert (assemble.place, assemble.by, assemble.files) == ("here", None, ())
+    assert plan.step(named("start")).depends_on == (named("handshake:grid"), named("assemble"))
+    assert plan.step(named("handshake:0:0")).depends_on == (named("front-end:0:0"),)
     assert not [step for step in plan.steps if step.kind is StepKind.RANKS]
 
 
@@ -289,7 +321,7 @@ def test_an_application_and_an_assembly_can_wait_for_each_other(
     read: Any, order: tuple[str, str]
 ) -> None:
     plan = plan_of(read, f'{ASSEMBLY}<application script="a"/>{sequence(*order)}')
-    ranks, assemble = plan.step("ranks:0:0"), plan.step("assemble")
+    ranks, assemble = plan.step(named("ranks:0:0")), plan.step(named("assemble"))
     assert (ranks.depth < assemble.depth) == (order[0] == "application")
 
 
@@ -382,7 +414,7 @@ def test_the_implied_components_are_those_of_the_grid(read: Any) -> None:
 def test_a_step_that_is_not_there_is_a_key_error(read: Any) -> None:
     plan = plan_of(read, '<emulate/><application script="a"/>')
     with pytest.raises(KeyError, match="ranks:9:9"):
-        plan.step("ranks:9:9")
+        plan.step(named("ranks:9:9"))
 
 
 @given(st.integers(1, 4), st.integers(1, 4))
@@ -404,17 +436,18 @@ def test_the_number_of_waves_does_not_grow_with_the_clusters(sites: int, cluster
 
 
 def test_steps_sort_by_depth_and_keep_their_order_within() -> None:
+    a, b, c, z = (StepName(StepKind.PROCESS, one) for one in "abcz")
     steps = [
-        Step("c", StepKind.START, "here", depends_on=("a", "b")),
-        Step("b", StepKind.START, "here", depends_on=("a",)),
-        Step("a", StepKind.START, "here"),
-        Step("z", StepKind.START, "here"),
+        Step(c, "here", depends_on=(a, b)),
+        Step(b, "here", depends_on=(a,)),
+        Step(a, "here"),
+        Step(z, "here"),
     ]
     assert [(step.name, step.depth) for step in in_order(steps)] == [
-        ("a", 0),
-        ("z", 0),
-        ("b", 1),
-        ("c", 2),
+        (a, 0),
+        (z, 0),
+        (b, 1),
+        (c, 2),
     ]
 
 

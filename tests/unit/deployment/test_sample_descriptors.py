@@ -18,6 +18,7 @@ from runtime.deployment import (
     read_descriptor,
     render_plan,
 )
+from runtime.step_name import StepName
 from runtime.topology.tree import Reachability
 from tools.on_grids import ROOT
 
@@ -54,7 +55,7 @@ def test_a_sample_fits_the_schema_and_can_be_planned_and_shown(sample: Path) -> 
     plan = plan_of(sample.name)
     text = render_plan(plan)
     assert text.startswith(f"deployment {plan.deployment.name}: ")
-    assert all(step.name in text for step in plan.steps)
+    assert all(str(step.name) in text for step in plan.steps)
     assert json.loads(json.dumps(plan_as_dict(plan)))["depth"] == plan.depth
 
 
@@ -81,8 +82,8 @@ def test_two_sites_have_a_jump_host_and_both_flavours_of_mpi() -> None:
 
 def test_the_ocean_waits_for_its_input_and_the_atmosphere_does_not() -> None:
     plan = plan_of("coupled-codes.xml")
-    assert "process:prepare" in plan.step("ranks:0:0").depends_on
-    assert plan.step("ranks:1:0").depends_on == ("front-end:1:0",)
+    assert StepName.parse("process:prepare") in plan.step(StepName.parse("ranks:0:0")).depends_on
+    assert plan.step(StepName.parse("ranks:1:0")).depends_on == (StepName.parse("front-end:1:0"),)
 
 
 def test_components_are_placed_on_five_nodes() -> None:

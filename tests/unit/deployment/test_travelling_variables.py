@@ -6,6 +6,7 @@ from typing import Any
 
 from runtime.deployment import make_plan
 from runtime.deployment.environment import matching
+from runtime.step_name import StepName
 
 CALLER = {
     "OMP_NUM_THREADS": "2", "MKL_DEBUG": "1", "PYTHONHASHSEED": "0", "MPI4PY_RC_THREADS": "no",
@@ -23,7 +24,7 @@ def environments(read: Any, elements: str, flavour: str = "auto") -> list[dict[s
         f"<application script='a'>{elements}</application>{GRID.format(flavour=flavour, nodes='')}"
     )
     plan = make_plan(read(f"<deployment>{text}</deployment>", environment=CALLER).good)
-    found = [dict(plan.step(f"ranks:0:{number}").environment) for number in (0, 1)]
+    found = [dict(plan.step(StepName.parse(f"ranks:0:{number}")).environment) for number in (0, 1)]
     return [{name: one[name] for name in one if "MCA" not in name} for one in found]
 
 
@@ -55,7 +56,7 @@ def test_open_mpi_is_told_the_names_of_all_that_travels_and_no_value(read: Any) 
     grid = GRID.format(flavour="openmpi", nodes='<nodes hosts="n[1-2]"/>')
     text = f'<application script="a"><environment name="HEAT_A"/></application>{grid}'
     plan = make_plan(read(f"<deployment>{text}</deployment>", environment=CALLER).good)
-    step = plan.step("ranks:0:1")
+    step = plan.step(StepName.parse("ranks:0:1"))
     handed = [step.argv[at + 1] for at, word in enumerate(step.argv) if word == "-x"]
     assert sorted(handed) == sorted(step.environment)
     assert "HEAT_A" in handed

@@ -13,7 +13,7 @@ import pytest
 
 from runtime.deployment.model import Deployment
 from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.deployment.planning.steps import FileMove, Step, StepKind
+from runtime.deployment.planning.steps import FileMove, Step
 from runtime.launchers.errors import ConnectionLost, FetchFailed
 from runtime.launchers.local import LocalLauncher
 from runtime.processes.launcher.place import ClusterPlace
@@ -23,6 +23,7 @@ from runtime.results import collecting
 from runtime.results.collecting import Fetcher
 from runtime.results.result_folders import FolderHere
 from runtime.results.result_placement import ResultPlacement
+from runtime.step_name import StepKind, StepName
 from tests.planned_cluster import planned_cluster
 
 CLUSTER = planned_cluster()
@@ -123,7 +124,9 @@ def test_a_folder_that_cannot_be_listed_before_the_start_does_not_end_the_engine
 ) -> None:
     nowhere: Any = None  # nothing is done there
     gone = str(home / "gone")
-    step = Step("fetch:s:a", StepKind.FETCH, "s/a", files=(FileMove(".", str(home)),), folder=gone)
+    step = Step(
+        StepName(StepKind.FETCH, "s:a"), "s/a", files=(FileMove(".", str(home)),), folder=gone
+    )
     place = ClusterPlace(CLUSTER, nowhere)
     place.folder = gone
     deployment = Deployment("x", str(home), (), 0, (), (), {}, None, (), (), ())
@@ -137,7 +140,7 @@ def test_what_is_written_here_before_a_late_cluster_comes_stays(home: Path, tmp_
     (tmp_path / "work").mkdir()
     nowhere: Any = None
     moves = (FileMove("*.txt", str(home)),)
-    step = Step("fetch:s:a", StepKind.FETCH, "s/a", files=moves, folder=str(home))
+    step = Step(StepName(StepKind.FETCH, "s:a"), "s/a", files=moves, folder=str(home))
     place = ClusterPlace(CLUSTER, nowhere)
     place.folder = str(tmp_path / "work")
     deployment = Deployment("x", str(home), (), 0, (), (), {}, None, (), (), ())
@@ -175,7 +178,7 @@ def test_the_results_of_a_former_job_are_waited_for(home: Path, tmp_path: Path) 
     (tmp_path / "work").mkdir()
     nowhere: Any = None
     moves = (FileMove("*.txt", str(home)),)
-    step = Step("fetch:0:0", StepKind.FETCH, "s/a", files=moves, folder=str(home))
+    step = Step(StepName(StepKind.FETCH, "0:0"), "s/a", files=moves, folder=str(home))
     place = ClusterPlace(CLUSTER, nowhere)
     place.folder = str(tmp_path / "work")
     deployment = Deployment("x", str(home), (), 0, (), (), {}, None, (), (), ())

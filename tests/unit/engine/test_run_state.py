@@ -48,6 +48,7 @@ from runtime.lifecycle.state import TRANSITIONS, IllegalEvent, RunState
 from runtime.lifecycle.walltimes import RunTimeouts
 from runtime.machine.deaths import Observation, RankDeath, Witness
 from runtime.rank_name import RankName
+from runtime.step_name import StepKind, StepName
 from runtime.topology import NamedCluster, RankNames
 from tests.scripts import Script, same, scripts
 
@@ -55,20 +56,23 @@ TIMEOUTS = RunTimeouts(start=100, settle=5, grace=6)
 
 
 def run_plan(
-    *clusters: str, closing: Mapping[str, str] = {}, has_assembly: bool = False
+    *clusters: str, closing: Mapping[StepName, str] = {}, has_assembly: bool = False
 ) -> RunPlan:
     """Clusters of two ranks each: front-ends, then ranks, then one handshake, then the start."""
-    steps: dict[str, frozenset[str]] = {f"front-end:{one}": frozenset() for one in clusters}
-    steps |= {f"ranks:{one}": frozenset({f"front-end:{one}"}) for one in clusters}
-    steps["handshake:grid"] = frozenset(f"ranks:{one}" for one in clusters)
-    steps["start"] = frozenset({"handshake:grid"})
+    front_ends = {one: StepName(StepKind.FRONT_END, one) for one in clusters}
+    of_ranks = {one: StepName(StepKind.RANKS, one) for one in clusters}
+    handshake, start = StepName(StepKind.HANDSHAKE, "grid"), StepName(StepKind.START)
+    steps: dict[StepName, frozenset[StepName]] = dict.fromkeys(front_ends.values(), frozenset())
+    steps |= {of_ranks[one]: frozenset({front_ends[one]}) for one in clusters}
+    steps[handshake] = frozenset(of_ranks.values())
+    steps[start] = frozenset({handshake})
     ranks = {one: (f"{one}:0", f"{one}:1") for one in clusters}
     return RunPlan(
         steps=steps,
-        start="start",
-        places={f"front-end:{one}": one for one in clusters},
+        start=start,
+        places={step: one for one, step in front_ends.items()},
         ranks=ranks,
-        paths={step: f"/{step.partition(':')[2]}" for step in (*steps, *closing)},
+        paths={step: f"/{step.about}" for step in (*steps, *closing)},
         rank_paths={rank: f"/{rank}" for names in ranks.values() for rank in names},
         closing=closing,
         has_assembly=has_assembly,
@@ -90,7 +94,11 @@ def read(line: str) -> tuple[float | None, Event]:
         return now, death(*plain, **dict(word.split("=") for word in words[1:] if "=" in word))
     kind = getattr(events, words[0])
     types = [field.type for field in dataclasses.fields(kind)]
-    kinds: dict[str, Callable[[str], object]] = {"int": int, "bool": "True".__eq__}
+    kinds: dict[str, Callable[[str], object]] = {
+        "int": int,
+        "bool": "True".__eq__,
+        "StepName": StepName.parse,
+    }
     given = [kinds.get(str(kind), str)(word) for word, kind in zip(words[1:], types, strict=False)]
     return now, kind(*given)
 
@@ -186,7 +194,8 @@ def up(plan: RunPlan, *, steered: bool = False, **limits: float) -> RunState:
 NAMES = RankNames({"0:0": NamedCluster("a/b", 0), "1:0": NamedCluster("c/d", 2)})
 TWO = dataclasses.replace(run_plan("0:0", "1:0"), names=NAMES)
 FETCHING = dataclasses.replace(
-    run_plan("0:0", "1:0", closing={"fetch:0:0": "0:0", "fetch:1:0": "1:0"}), names=NAMES
+    run_plan("0:0", "1:0", closing={StepName(StepKind.FETCH, one): one for one in ("0:0", "1:0")}),
+    names=NAMES,
 )
 ASSEMBLED = dataclasses.replace(TWO, has_assembly=True)
 SURVIVING = dataclasses.replace(TWO, survivors=frozenset({"0:0", "1:0"}))
@@ -242,7 +251,7 @@ def test_a_steered_run_does_not_wait_for_its_assembly() -> None:
     machine = RunState(RunParts(plan, TIMEOUTS, steered=True, idle=True))
     machine.handle(Begin(), 0.0)
     for step in ("front-end:0:0", "ranks:0:0", "handshake:grid"):
-        machine.handle(events.StepUp(step), 0.0)
+        machine.handle(events.StepUp(StepName.parse(step)), 0.0)
     assert machine.handle(events.Halt(), 1.0) == [Stop()]
 
 
