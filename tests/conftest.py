@@ -40,6 +40,7 @@ QUICK = (
     "fractal",
     "fuzz",
     "examples/test_documents.py",
+    "examples/test_recipes.py",
     "faults/test_endings.py",
     "integration/coupling/test_coupled_example.py",
     "integration/deploy/test_one_line_runs.py",

@@ -25,7 +25,7 @@ from runtime.exit_codes import INTERRUPTED, NEVER_STARTED
 from runtime.peers.credentials.authority import Authority
 from runtime.peers.daemon import find_running
 from runtime.peers.model import Principal
-from tests.examples.test_documents import blocks, check
+from tests.documents import blocks, check
 from tests.integration.peers.conftest import NOW
 from tests.integration.peers.labs import Lab, eventually
 from tools.on_grids import ROOT

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.test_documents import blocks, check, run_shown
+from tests.documents import blocks, check, run_shown
 
 PAGE = "docs/peers.md"
 
