@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.health import DetectorProtocol, offsets
+from runtime.health import DetectorProtocol
 
 PUBLISHED = {
     (4, "brr"): 9.506e-3,
@@ -23,7 +23,7 @@ def failure_probability(protocol: DetectorProtocol, members: int, dead: float) -
     >>> f"{failure_probability(DetectorProtocol.BRR, 4, 0.05):.3e}"
     '9.506e-03'
     """
-    steps = {step % members for step in offsets(protocol, members)}
+    steps = {step % members for step in protocol.row.offsets(members)}
     sources = [sum(1 << (member - step) % members for step in steps) for member in range(members)]
     total = 0.0
     for gone in range(1 << members):

@@ -12,10 +12,10 @@ from benchmarks.detectors.arrays import ArrayTable
 from benchmarks.detectors.simulated_members import AnyDetector, World
 from runtime.health import (
     Declare,
-    Detector,
     DetectorProtocol,
     DetectorSettings,
     Effect,
+    GossipDetector,
     Groups,
     HierarchicalDetector,
     ListTable,
@@ -101,7 +101,7 @@ class Run:
         is_random = case.at_random or case.protocol is DetectorProtocol.RANDOM
         indexes = {name: number for number, name in enumerate(self._names)}
         return {
-            name: Detector(
+            name: GossipDetector(
                 self._names,
                 name,
                 settings,

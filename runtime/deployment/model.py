@@ -9,7 +9,7 @@ from enum import StrEnum
 from gcm.documents import Location
 from gcm.records import dataclass
 from runtime.allocations import JobRequest
-from runtime.health import DetectorProtocol
+from runtime.health import DEFAULT_DETECTOR, DetectorProtocol
 from runtime.native_mpi import AUTO
 from runtime.replicas import ReplicaTable, replica_table
 from runtime.routing import with_tunnels
@@ -390,7 +390,7 @@ class FailureDetection:
     `frozen_is_lost`, stopped processes on this machine are killed.
     """
 
-    protocol: DetectorProtocol | None = DetectorProtocol.DBRR
+    protocol: DetectorProtocol | None = DEFAULT_DETECTOR
     timeout: float = 3.0
     period: float | None = None
     frozen_is_lost: bool = False

@@ -1,16 +1,19 @@
 """Failure detection without sockets, clocks and threads: time is handed in, effects come out.
 
-`Detector` is one member of a group that watches itself; `HierarchicalDetector` is a member of a
-group inside a group of groups. Both are driven in the same way:
+A `Detector` is one member of a group that watches itself. Those that a descriptor can name are the
+rows of `protocols`; `HierarchicalDetector` is a member of a group inside a group of groups. All are
+driven in the same way:
 
-    detector = Detector(["a", "b"], "a", DetectorSettings(), now=clock())
+    detector = make_detector(["a", "b"], "a", DetectorSettings(), now=clock())
     at detector.next_time:    for effect in detector.advance(now): ...
     when a message comes:     for effect in detector.receive(message, now): ...
     when the system says so:  for effect in detector.gone("b", "exit code 1", now): ...
 """
 
-from runtime.health.detector import Detector
+from runtime.health.contract import Detector
+from runtime.health.gossip import GossipDetector
 from runtime.health.hierarchical import Groups, HierarchicalDetector
+from runtime.health.making import make_detector
 from runtime.health.messages import (
     Declare,
     Effect,
@@ -27,11 +30,12 @@ from runtime.health.messages import (
     plain,
     read,
 )
-from runtime.health.protocols import DetectorProtocol, cleanup_rounds, offsets
+from runtime.health.protocols import DEFAULT_DETECTOR, DetectorProtocol
 from runtime.health.settings import DetectorSettings, LineTimes, UnfitDetector, fitted
 from runtime.health.table import HeartbeatTable, ListTable
 
 __all__ = [
+    "DEFAULT_DETECTOR",
     "Declare",
     "Detector",
     "DetectorProtocol",
@@ -39,6 +43,7 @@ __all__ = [
     "Effect",
     "Expel",
     "Expelled",
+    "GossipDetector",
     "Groups",
     "Heartbeat",
     "HeartbeatTable",
@@ -53,9 +58,8 @@ __all__ = [
     "Suspect",
     "Trust",
     "UnfitDetector",
-    "cleanup_rounds",
     "fitted",
-    "offsets",
+    "make_detector",
     "plain",
     "read",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from runtime.health.detector import Detector
+from runtime.health.gossip import GossipDetector
 from runtime.health.messages import (
     Declare,
     Effect,
@@ -39,7 +39,7 @@ class Groups:
 
 
 class HierarchicalDetector:
-    """A member of one of several groups; driven like a `Detector`.
+    """A member of one of several groups; driven like a `GossipDetector`.
 
     Inside the group everybody watches everybody. The first living member of each group also takes
     part in a group of groups; there its place in its own group is its incarnation, so a successor
@@ -63,14 +63,14 @@ class HierarchicalDetector:
         self.own = own
         self.settings = replace(settings, protocol=DetectorProtocol.DBRR)
         members = groups.members[self._number]
-        self._inner = Detector(
+        self._inner = GossipDetector(
             members, own, self.settings, now, late=late, table=table,
             indexes=groups.indexes[self._number],
         )  # fmt: skip
         # The first member of a group may have to be found dead before its successor shows itself.
         succession = self.settings.cleanup(len(members)) + self.settings.ping_timeout
         self._between = replace(self.settings, max_hang=self.settings.ping_timeout + succession)
-        self._upper: Detector | None = None
+        self._upper: GossipDetector | None = None
         self._dead: set[str] = set()
         self._lead(now)
 
@@ -119,7 +119,7 @@ class HierarchicalDetector:
             return
         groups = self._groups
         place = groups.indexes[self._number][self.own]
-        self._upper = Detector(
+        self._upper = GossipDetector(
             groups.names, groups.names[self._number], self._between, now,
             incarnation=place, late=self._inner.count * self.settings.period,
             group=groups.names[self._number], table=self._table, indexes=groups.group_indexes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gcm.records import dataclass
 from runtime.errors import GridError
-from runtime.health.protocols import DetectorProtocol, cleanup_rounds
+from runtime.health.protocols import DEFAULT_DETECTOR, DetectorProtocol
 
 PERIOD = 0.5
 """T_gossip where nothing else is asked for, in seconds."""
@@ -26,7 +26,7 @@ class DetectorSettings:
     watcher waits.
     """
 
-    protocol: DetectorProtocol = DetectorProtocol.DBRR
+    protocol: DetectorProtocol = DEFAULT_DETECTOR
     period: float = PERIOD
     max_hang: float = 5.0
     start: float = 0.0
@@ -39,7 +39,7 @@ class DetectorSettings:
 
     def cleanup(self, members: int) -> float:
         """Return T_cleanup."""
-        return self.period * cleanup_rounds(self.protocol, members)
+        return self.period * self.protocol.row.cleanup_rounds(members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def fitted(
     Raises:
         UnfitDetector: the period is too long for the timeout.
     """
-    rounds = max(1, cleanup_rounds(protocol, members))
+    rounds = max(1, protocol.row.cleanup_rounds(members))
     longest = _SHARE * timeout / rounds
     if period is not None and period > longest:
         raise UnfitDetector(

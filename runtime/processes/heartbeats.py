@@ -6,16 +6,19 @@ import logging
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
-from runtime.health import Detector, DetectorProtocol
+from runtime.health import Detector, make_detector
 from runtime.health.messages import Effect, NotUnderstood, Send, plain, read
 from runtime.machine.contracts import CONTRACTS, Heartbeats
 from runtime.machine.paths import LAUNCHER, clustering_path
 from runtime.processes.watch import ARBITER, WatchedGroups
 from runtime.topology import NO_NAMES, RankNames
 from runtime.transport.reactor import Reactor, Timer
+
+if TYPE_CHECKING:
+    from random import Random
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +31,12 @@ def heartbeat(own: str, effect: Send) -> Invocation:
     path = clustering_path(effect.to)
     client = f"{clustering_path(own)}.health"
     return Invocation(path, "health-controller", "hear", (own, kind, fields), client=client)
+
+
+def _new_random() -> Random:
+    from random import Random  # most detectors need none, and start sooner without it
+
+    return Random()
 
 
 class HeartbeatLoop:
@@ -82,16 +91,11 @@ class HeartbeatLoop:
         if self._detectors:
             return
         self._begun = now = time.monotonic()
-        random = None
-        if self._watch.settings.protocol is DetectorProtocol.RANDOM:
-            from random import Random  # the others start sooner without it
-
-            random = Random()
         self._detectors = [
-            Detector(
+            make_detector(
                 members, self._own, self._watch.settings, now,
                 incarnation=incarnation, late=late, arbiter=ARBITER,
-                only_suspected=self._only_suspected, random=random,
+                only_suspected=self._only_suspected, random=_new_random,
             )
             for members in self._watch.of(self._own)
         ]  # fmt: skip

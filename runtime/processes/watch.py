@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
-from runtime.health import DetectorProtocol, DetectorSettings, fitted
+from runtime.health import DetectorSettings, fitted
 
 if TYPE_CHECKING:
     from runtime.deployment.planning.plan import DeploymentPlan
@@ -52,8 +52,8 @@ def watch_of(plan: DeploymentPlan) -> WatchedGroups | None:
         return None
     frozen_is_lost = chosen.frozen_is_lost
     near = () if frozen_is_lost else tuple(one.identifier for one in clusters if one.is_local)
-    is_hierarchical = chosen.protocol is DetectorProtocol.HIERARCHICAL
-    together = [site.clusters for site in deployment.sites] if is_hierarchical else [clusters]
+    own_site = chosen.protocol.row.own_site
+    together = [site.clusters for site in deployment.sites] if own_site else [clusters]
     groups = tuple((ARBITER, *(one.identifier for one in group)) for group in together)
     settings = fitted(chosen.protocol, max(map(len, groups)), chosen.timeout, chosen.period)
     return WatchedGroups(groups, settings, near, chosen.timeout, frozen_is_lost)

@@ -9,7 +9,7 @@ from itertools import combinations
 from benchmarks.detectors.reliability import PUBLISHED, failure_probability
 from benchmarks.detectors.simulation import Case, Run
 from benchmarks.evaluate.figure import Claim, Figure, Sample, Setting
-from runtime.health import DetectorProtocol, offsets
+from runtime.health import DetectorProtocol
 from runtime.peers.advice import RunRisk, host_fails, run_fails
 
 PRINTED = {1: 0.99, 2: 0.27}
@@ -51,7 +51,7 @@ def bounds(protocol: DetectorProtocol, members: int, dead: float) -> tuple[float
     >>> low <= failure_probability(DetectorProtocol.BRR, 16, 0.05) <= high
     True
     """
-    steps = {step % members for step in offsets(protocol, members)}
+    steps = {step % members for step in protocol.row.offsets(members)}
     sources = [frozenset((member - step) % members for step in steps) for member in range(members)]
     high = members * (1 - dead) * dead ** len(steps)
     both = sum(

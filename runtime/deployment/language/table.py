@@ -55,7 +55,7 @@ from runtime.deployment.model import (
     SshHop,
     VirtualNode,
 )
-from runtime.health import DetectorProtocol
+from runtime.health import DEFAULT_DETECTOR, DetectorProtocol
 from runtime.native_mpi import AUTO, FLAVOURS
 
 _YES = "yes".__eq__
@@ -486,8 +486,8 @@ _FAILURE_DETECTOR = ElementType(
     "cluster is reached over ssh.",
     (
         Attribute("protocol", CHOICE, "How heartbeats spread; with `none` a host is lost when its "
-                  "connection ends.", default="dbrr",
-                  choices=("dbrr", "brr", "round-robin", "random", "hierarchical", "none"),
+                  "connection ends.", default=DEFAULT_DETECTOR,
+                  choices=(*map(str, DetectorProtocol), "none"),
                   to=lambda word: None if word == "none" else DetectorProtocol(word)),
         Attribute("timeout", DURATION, "How long a host, or the way to it, may be silent before it "
                   "is lost.", default="3s"),

@@ -28,7 +28,7 @@ from runtime.deployment.model import (
 )
 from runtime.deployment.planning.commands import is_at_front_end
 from runtime.deployment.reading.cluster import Above, read_cluster, read_mpi, spread
-from runtime.health import DetectorProtocol, UnfitDetector, fitted
+from runtime.health import UnfitDetector, fitted
 from runtime.routing import without_way
 from runtime.shown_text import listed
 from runtime.topology import Node, Reachability, Wan
@@ -212,9 +212,8 @@ def read_detection(
         return FailureDetection()
     found: FailureDetection = entry.record(reading, is_asked_for=True)
     sizes = [len(site.clusters) for site in sites]
-    is_hierarchical = found.protocol is DetectorProtocol.HIERARCHICAL
-    members = 1 + (max(sizes, default=0) if is_hierarchical else sum(sizes))
     if found.protocol is not None:
+        members = 1 + (max(sizes, default=0) if found.protocol.row.own_site else sum(sizes))
         try:
             fitted(found.protocol, members, found.timeout, found.period)
         except UnfitDetector as fault:

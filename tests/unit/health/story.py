@@ -14,11 +14,11 @@ from random import Random
 from benchmarks.detectors.simulated_members import AnyDetector, World
 from runtime.health import (
     Declare,
-    Detector,
     DetectorProtocol,
     DetectorSettings,
     Effect,
     Expelled,
+    GossipDetector,
     Groups,
     HierarchicalDetector,
     Join,
@@ -76,7 +76,7 @@ class Story:
     def _detector(self, name: str, now: float) -> AnyDetector:
         if self._settings.protocol is DetectorProtocol.HIERARCHICAL:
             return HierarchicalDetector(self._groups, name, self._settings, now)
-        return Detector(
+        return GossipDetector(
             self.names, name, self._settings, now,
             incarnation=self._incarnations[name], arbiter=self._arbiter,
         )  # fmt: skip

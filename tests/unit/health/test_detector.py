@@ -8,11 +8,11 @@ import pytest
 
 from runtime.health import (
     Declare,
-    Detector,
     DetectorProtocol,
     DetectorSettings,
     Effect,
     Expel,
+    GossipDetector,
     Heartbeat,
     Join,
     Ping,
@@ -20,20 +20,18 @@ from runtime.health import (
     Send,
     Suspect,
     UnfitDetector,
-    cleanup_rounds,
     fitted,
-    offsets,
 )
 from runtime.health.protocols import rounds_to_all, spreading_rounds
 
 SETTINGS = DetectorSettings(DetectorProtocol.DBRR, period=1.0, max_hang=2.0)
 
 
-def detector(**more: object) -> Detector:
-    return Detector("abcd", "a", SETTINGS, 0.0, **more)  # type: ignore[arg-type]
+def detector(**more: object) -> GossipDetector:
+    return GossipDetector("abcd", "a", SETTINGS, 0.0, **more)  # type: ignore[arg-type]
 
 
-def run(one: Detector, first: int, last: int) -> list[object]:
+def run(one: GossipDetector, first: int, last: int) -> list[object]:
     return [effect for second in range(first, last + 1) for effect in one.advance(float(second))]
 
 
@@ -48,17 +46,17 @@ def test_t_cleanup_is_as_published(members: int, brr: float, dbrr: float) -> Non
 @pytest.mark.parametrize("members", range(2, 70))
 def test_a_heartbeat_reaches_all_within_one_cycle_of_brr(members: int) -> None:
     informed = {0}
-    for step in offsets(DetectorProtocol.BRR, members):
+    for step in DetectorProtocol.BRR.row.offsets(members):
         informed |= {(one + step) % members for one in informed}
     assert len(informed) == members
-    assert len(offsets(DetectorProtocol.BRR, members)) == rounds_to_all(members)
+    assert len(DetectorProtocol.BRR.row.offsets(members)) == rounds_to_all(members)
 
 
 @pytest.mark.parametrize("members", [16, 64, 128])
 def test_round_robin_takes_longer_than_printed_when_a_heartbeat_begins_within_a_cycle(
     members: int,
 ) -> None:
-    steps, worst = offsets(DetectorProtocol.ROUND_ROBIN, members), 0
+    steps, worst = DetectorProtocol.ROUND_ROBIN.row.offsets(members), 0
     for first in range(len(steps)):
         informed, rounds = {0}, 0
         while len(informed) < members:
@@ -67,7 +65,7 @@ def test_round_robin_takes_longer_than_printed_when_a_heartbeat_begins_within_a_
             rounds += 1
         worst = max(worst, rounds)
     printed = spreading_rounds(members)
-    assert printed < worst <= cleanup_rounds(DetectorProtocol.ROUND_ROBIN, members)
+    assert printed < worst <= DetectorProtocol.ROUND_ROBIN.row.cleanup_rounds(members)
 
 
 def test_the_receivers_of_dbrr_are_those_of_the_formula() -> None:
@@ -104,7 +102,7 @@ def test_a_late_starter_begins_with_the_heartbeat_of_the_others() -> None:
 
 def test_members_that_have_never_been_heard_of_may_take_longer_to_start() -> None:
     patient = DetectorSettings(DetectorProtocol.DBRR, 1.0, 2.0, start=20.0)
-    one = Detector("ab", "a", patient, 0.0)
+    one = GossipDetector("ab", "a", patient, 0.0)
     assert not [effect for effect in run(one, 1, 20) if isinstance(effect, Suspect)]
     assert [effect for effect in run(one, 21, 24) if isinstance(effect, Suspect)]
 
@@ -115,7 +113,7 @@ def test_a_watcher_that_comes_late_distrusts_itself_and_then_trusts_itself_again
     assert one.distrust == 2
     # Silence before it was back does not count: nothing is suspected before T_cleanup is over.
     assert not [effect for effect in run(one, 10, 13) if isinstance(effect, Suspect)]
-    one = Detector("ab", "a", SETTINGS, 0.0)
+    one = GossipDetector("ab", "a", SETTINGS, 0.0)
     one.advance(5.0)
     for second in range(6, 12):
         one.receive(Heartbeat("b", 0, [0, second]), second - 0.5)
@@ -126,7 +124,7 @@ def test_a_watcher_that_comes_late_distrusts_itself_and_then_trusts_itself_again
 def test_a_distrustful_watcher_gives_more_time_to_answer() -> None:
     verdicts = []
     for late in (0.0, 0.6):
-        one = Detector("ab", "a", SETTINGS, 0.0)
+        one = GossipDetector("ab", "a", SETTINGS, 0.0)
         seconds = [second + (late if second in (3, 4) else 0.0) for second in range(1, 20)]
         verdicts.append(
             next(
@@ -179,7 +177,7 @@ def test_fitted_settings_keep_to_the_timeout(protocol: DetectorProtocol, members
 
 
 def test_other_bytes_of_a_member_show_that_it_lives() -> None:
-    watcher = Detector(["a", "b"], "a", DetectorSettings(period=1.0, max_hang=1.0), now=0.0)
+    watcher = GossipDetector(["a", "b"], "a", DetectorSettings(period=1.0, max_hang=1.0), now=0.0)
     found: list[Effect] = []
     for second in range(1, 20):
         found += watcher.alive("b", float(second))
@@ -193,8 +191,8 @@ def test_other_bytes_of_a_member_show_that_it_lives() -> None:
 def test_random_gossip_goes_to_whom_the_random_numbers_say() -> None:
     settings = DetectorSettings(DetectorProtocol.RANDOM, period=1.0)
     with pytest.raises(ValueError, match="needs random numbers"):
-        Detector("abcd", "a", settings, 0.0)
-    one = Detector("abcd", "a", settings, 0.0, random=Random(1))
+        GossipDetector("abcd", "a", settings, 0.0)
+    one = GossipDetector("abcd", "a", settings, 0.0, random=Random(1))
     told = [effect.to for effect in run(one, 1, 60) if isinstance(effect, Send)]
     expected = Random(1)
     assert told[:9] == [expected.choice("bcd") for _ in range(9)]
@@ -220,7 +218,7 @@ def test_a_member_that_begins_late_and_speaks_is_as_all_others() -> None:
     one = detector()
     one.gone("d", "it has not come yet", 1.0)
     run(one, 1, 5)
-    late = Detector("abcd", "d", SETTINGS, 5.0, incarnation=one.expect("d"), late=5.0)
+    late = GossipDetector("abcd", "d", SETTINGS, 5.0, incarnation=one.expect("d"), late=5.0)
     for second in range(6, 30):
         for sender, to in ((late, one), (one, late)):
             for effect in sender.advance(float(second)):

@@ -11,11 +11,11 @@ import pytest
 from benchmarks.detectors.simulated_members import AnyDetector, World, deaths
 from runtime.health import (
     Declare,
-    Detector,
     DetectorProtocol,
     DetectorSettings,
     Effect,
     Expelled,
+    GossipDetector,
     Groups,
     HierarchicalDetector,
     Suspect,
@@ -43,7 +43,7 @@ class Watched:
         if self.settings.protocol is DetectorProtocol.HIERARCHICAL:
             return HierarchicalDetector(self.groups, name, self.settings, now)
         is_random = self.settings.protocol is DetectorProtocol.RANDOM
-        return Detector(
+        return GossipDetector(
             self.names, name, self.settings, now, incarnation=incarnation,
             random=Random(name) if is_random else None,
         )  # fmt: skip

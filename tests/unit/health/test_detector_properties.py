@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from benchmarks.detectors.simulated_members import World
 from runtime.health import (
     Declare,
-    Detector,
     DetectorProtocol,
     DetectorSettings,
     Effect,
     Expel,
+    GossipDetector,
     Heartbeat,
     Join,
     ListTable,
@@ -57,7 +57,9 @@ def world(protocol: DetectorProtocol, members: int, seed: int, **more: Any) -> W
     group = [f"n{number}" for number in range(members)]
     how = DetectorSettings(protocol, period=0.5, max_hang=HANG)
     detectors = {
-        name: Detector(group, name, how, random.uniform(0, 0.5), random=chance(protocol, random))
+        name: GossipDetector(
+            group, name, how, random.uniform(0, 0.5), random=chance(protocol, random)
+        )
         for name in group
     }
     return World(detectors, random=random, **more)
@@ -97,7 +99,7 @@ def test_the_dead_are_known_to_all_and_the_living_are_never_declared(
 def test_a_verdict_is_final_for_an_incarnation(
     happenings: list[tuple[float, Message | None]],
 ) -> None:
-    detector = Detector("abcd", "a", DetectorSettings(period=0.5, max_hang=0.5), 0.0)
+    detector = GossipDetector("abcd", "a", DetectorSettings(period=0.5, max_hang=0.5), 0.0)
     now = 0.0
     for passed, message in happenings:
         now += passed
@@ -136,7 +138,7 @@ def test_nonsense_is_refused_and_nothing_else_happens(kind: str, fields: list[An
         message = read(kind, fields, 4)
     except NotUnderstood:
         return
-    Detector("abcd", "a", DetectorSettings(), 0.0).receive(message, 1.0)
+    GossipDetector("abcd", "a", DetectorSettings(), 0.0).receive(message, 1.0)
 
 
 @pytest.mark.parametrize("protocol", FLAT)
@@ -150,7 +152,7 @@ def test_a_clock_that_runs_faster_makes_no_other_clock_run_faster_than_itself(
     seen: list[Effect] = []
     made = World(
         {
-            name: Detector(
+            name: GossipDetector(
                 group,
                 name,
                 fast if name == "n0" else how,
@@ -165,7 +167,9 @@ def test_a_clock_that_runs_faster_makes_no_other_clock_run_faster_than_itself(
     made.run(500.0)
     assert seen == []
     ticks = [
-        detector.count for name in group if isinstance(detector := made.detector(name), Detector)
+        detector.count
+        for name in group
+        if isinstance(detector := made.detector(name), GossipDetector)
     ]
     assert max(ticks) == ticks[0] == pytest.approx(500 / 0.49, abs=2)
     assert min(ticks) >= ticks[0] - 4

@@ -21,7 +21,6 @@ from runtime.health.messages import (
     Suspect,
     Trust,
 )
-from runtime.health.protocols import DetectorProtocol, cleanup_rounds, offsets
 from runtime.health.settings import DetectorSettings
 from runtime.health.table import HeartbeatTable, ListTable
 
@@ -37,7 +36,7 @@ class _Suspicion:
     count: int
 
 
-class Detector:
+class GossipDetector:
     """Watches the other members of a group, and shows them that it lives.
 
     The counts of all members are one logical clock: each adds 1 every `period`, and one that is
@@ -49,7 +48,8 @@ class Detector:
     either, and others declare nobody while they do not hear of it: they may be the ones cut off.
     With `random`, which random gossip needs, it chooses who gets each heartbeat.
 
-    >>> watcher = Detector(["a", "b"], "a", DetectorSettings(period=1.0, max_hang=1.0), now=0.0)
+    >>> settings = DetectorSettings(period=1.0, max_hang=1.0)
+    >>> watcher = GossipDetector(["a", "b"], "a", settings, now=0.0)
     >>> for second in range(1, 5): found = watcher.advance(second)
     >>> found[1:]
     [Declare(member='b', incarnation=0, why='silent for 4 s, and a ping was not answered')]
@@ -71,7 +71,7 @@ class Detector:
         indexes: dict[str, int] | None = None,
         random: Random | None = None,
     ) -> None:
-        if settings.protocol is DetectorProtocol.RANDOM and random is None:
+        if settings.protocol.row.at_random and random is None:
             raise ValueError("random gossip needs random numbers")
         self.members = members
         self.own = own
@@ -95,7 +95,7 @@ class Detector:
         self._present_since = self._count
         self._joined: dict[int, int] = {}  # the own count when a new incarnation came
         self._suspicions: dict[int, _Suspicion] = {}
-        self._cleanup = cleanup_rounds(settings.protocol, len(members))
+        self._cleanup = settings.protocol.row.cleanup_rounds(len(members))
         self._patient_until = self._count + math.ceil(settings.start / settings.period)
         self._round = 0
         self._receivers = self._ring()
@@ -190,7 +190,7 @@ class Detector:
         if len(living) < 2 or self.own not in living:
             return []
         place, size = living.index(self.own), len(living)
-        steps = offsets(self.settings.protocol, size)
+        steps = self.settings.protocol.row.offsets(size)
         return [living[(place + step) % size] for step in steps]
 
     def _heartbeat(self) -> Iterator[Effect]:
