@@ -19,7 +19,7 @@ def make_detector(
     settings: DetectorSettings,
     now: float,
     *,
-    random: Callable[[], Random],
+    random: Callable[[], Random] | None = None,
     **more: Any,
 ) -> Detector:
     """Return the detector of a member; `more` is what else its class takes.
@@ -27,7 +27,7 @@ def make_detector(
     `random` makes the random numbers, of those detectors that need some.
     """
     row = settings.protocol.row
-    if row.at_random:
+    if row.at_random and random is not None:
         more["random"] = random()
     module, name = row.maker
     made: Detector = getattr(import_module(module), name)(members, own, settings, now, **more)

@@ -92,7 +92,8 @@ class DetectorRow:
     `offsets` says how far the receiver of each round of a cycle is from the sender, for a number of
     members, and `cleanup_rounds` how many rounds of silence make one a suspect. Where heartbeats go
     `at_random`, the offsets are those to choose from. Each member watches those of its `own_site`,
-    or everybody. `maker` has the module and the class, of the contract `Detector`, imported once it is chosen.
+    or everybody. `maker` has the module and the class of the contract `Detector`, which is imported
+    once it is chosen.
     """
 
     name: str
