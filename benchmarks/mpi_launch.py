@@ -74,6 +74,8 @@ def output_of(
     with tempfile.TemporaryDirectory(prefix="gcm-bench-") as folder:
         command = [*launch.command(grid, ranks, Path(folder), script), *arguments]
         environment = {**os.environ, **launch.environment}
+        if needs_package(script):
+            environment["PYTHONPATH"] = str(ROOT)
         first = next(name for name, count in ranks.items() if count)
         try:
             done = grid.run(first, command, timeout=timeout, env=environment, cwd=folder)
@@ -86,6 +88,11 @@ def output_of(
         why = (done.stderr or done.stdout).strip()[-600:]
         raise RunFailed(f"exit code {done.returncode}: {why}", told(done.stdout))
     return done.stdout
+
+
+def needs_package(script: Path) -> bool:
+    """Return whether a program names communicators of ours, so that flat MPI loads us too."""
+    return "from runtime import MPI" in script.read_text("utf-8")
 
 
 def told(output: str) -> Figures:
@@ -112,7 +119,7 @@ class Mpich:
     @property
     def environment(self) -> Mapping[str, str]:
         """What to add to the environment."""
-        return {"MPIR_CVAR_CH4_NETMOD": self.module, "PYTHONPATH": str(ROOT)}
+        return {"MPIR_CVAR_CH4_NETMOD": self.module}
 
     def command(
         self, grid: EmulatedGrid, ranks: Mapping[str, int], _folder: Path, script: Path

@@ -165,19 +165,16 @@ def pingpong(options: argparse.Namespace, ways: Sequence[Launch], *, is_far: boo
     return Found(name, title, rows, False, columns.faults, late, tails)
 
 
-def inside(options: argparse.Namespace) -> Found:
-    """Measure inside a cluster of a grid: through COMM_GRID, and natively."""
+def inside(options: argparse.Namespace, ways: Sequence[Launch]) -> Found:
+    """Measure two ranks of a cluster: of a grid that has another one, and of plain MPI."""
     columns, sizes = Columns(), ",".join(map(str, INSIDE_SIZES))
-    told = ["inside", "--sizes", sizes, "--seconds", str(options.seconds)]
+    told = ["neighbours", "--sizes", sizes, "--seconds", str(options.seconds)]
     with EmulatedGrid(Layout((1, 1))) as grid:
-        columns.measure(grid, Ours(), {"c0": 2, "c1": 1}, told, options.timeout)
-    found = columns.found.get("ours", {})
-    rows = [
-        Row("one way", size, found.get(("native", size)), {"ours": found[("grid", size)]})
-        for size in INSIDE_SIZES
-        if ("grid", size) in found
-    ]
-    title = "Inside a cluster: COMM_GRID (ours) and the native communicator (floor)"
+        for launch in [*ways] * options.turns:
+            ranks = {"c0": 2, "c1": 1} if isinstance(launch, Ours) else {"c0": 2}
+            columns.measure(grid, launch, ranks, told, options.timeout)
+    rows = [Row("one way", size, None, columns.of(("pingpong", size))) for size in INSIDE_SIZES]
+    title = "Point to point inside a cluster: COMM_WORLD of a grid, and plain MPI"
     return Found("inside", title, rows, False, columns.faults)
 
 

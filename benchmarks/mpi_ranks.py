@@ -2,7 +2,7 @@
 
     mpi_ranks.py --ranks 8 collectives [--cyclic] [--only bcast:8,...] [--seconds S]
     mpi_ranks.py --ranks 2 pingpong --sizes 1,1024 [--immediate] [--seconds S]
-    mpi_ranks.py --ranks 3 inside --sizes 1,65536     COMM_GRID against the native communicator
+    mpi_ranks.py --ranks 3 neighbours --sizes 1,65536     the first two ranks of a cluster
     mpi_ranks.py --ranks 64 footprint                 when all have started, and their memory
 
 The first rank prints one JSON object for each figure: what, size, and the seconds of all rounds.
@@ -161,6 +161,19 @@ def pingpong(options: argparse.Namespace) -> None:
                 tell(world, "immediate" if immediate else "pingpong", size, ways)
 
 
+def neighbours(options: argparse.Namespace) -> None:
+    """Measure one way between the first two ranks; others wait at the end, out of the way."""
+    world = MPI.COMM_WORLD
+    if world.Get_rank() < 2:
+        for size in options.sizes:
+            for immediate in (False, True) if options.immediate else (False,):
+                ways = both_ways(
+                    world, (0, 1), size, options.seconds, most=20_000, immediate=immediate
+                )
+                tell(world, "immediate" if immediate else "pingpong", size, ways)
+    world.Barrier()
+
+
 def both_ways(
     comm: MPI.Comm,
     pair: tuple[int, int],
@@ -200,23 +213,6 @@ def both_ways(
     return [trip() / 2 for _ in range(count)]
 
 
-def inside(options: argparse.Namespace) -> None:
-    """Measure inside the first cluster, in turns: through COMM_GRID and through COMM_CLUSTER."""
-    from runtime import MPI as OURS
-
-    grid, cluster = OURS.COMM_GRID, OURS.COMM_CLUSTER
-    if grid.Get_rank() < min(2, cluster.Get_size()):
-        for size in options.sizes:
-            taken: dict[str, list[float]] = {"grid": [], "native": []}
-            for _ in range(10):
-                for name, comm in (("grid", grid), ("native", cluster)):
-                    taken[name] += both_ways(comm, (0, 1), size, options.seconds / 20, most=20_000)
-            for name, ways in taken.items():
-                tell(grid, name, size, ways)
-    # whoever is in another cluster waits here, and should not be in the way
-    grid.Barrier()
-
-
 def footprint(_options: argparse.Namespace) -> None:
     """Tell when all ranks had started, by the clock on the wall, and the bytes each one takes."""
     world = MPI.COMM_WORLD
@@ -230,7 +226,7 @@ def footprint(_options: argparse.Namespace) -> None:
 def main() -> None:
     """Do what the command line says."""
     parser = argparse.ArgumentParser()
-    measures = {one.__name__: one for one in (collectives, pingpong, inside, footprint)}
+    measures = {one.__name__: one for one in (collectives, pingpong, neighbours, footprint)}
     parser.add_argument("what", choices=measures)
     parser.add_argument("--ranks", type=int, required=True, help="how many there should be")
     parser.add_argument("--cyclic", action="store_true")

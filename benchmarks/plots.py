@@ -27,11 +27,22 @@ _BASE = """text{font:12px "Segoe UI",Roboto,Arial,"DejaVu Sans",sans-serif}
 Series = Mapping[str, Mapping[int, float]]
 """For each name: a value for each size."""
 
+Spreads = Mapping[str, Mapping[int, tuple[float, float]]]
+"""For each name and size: between which bounds the value lies."""
 
-def curves(title: str, series: Series, *, unit: str, factor: float = 1.0, across: str = "") -> str:
+
+def curves(
+    title: str,
+    series: Series,
+    *,
+    unit: str,
+    factor: float = 1.0,
+    across: str = "",
+    spreads: Spreads | None = None,
+) -> str:
     """Return lines through the values times `factor`; names stand at the right, where lines end.
 
-    `across` tells what the sizes are.
+    `across` tells what the sizes are; `spreads` are drawn as upright strokes through the values.
 
     Raises `ValueError` where there is nothing to draw.
     """
@@ -42,6 +53,13 @@ def curves(title: str, series: Series, *, unit: str, factor: float = 1.0, across
     values = [value * factor for one in points.values() for value in one.values()]
     room = 30 + max(round(text_width(name, LABEL_SIZE)) for name in points)
     scale = _Scale(sizes[0], sizes[-1], LEFT, WIDTH - room)
+    bounds = [
+        (name, size, below * factor, above * factor)
+        for name, some in (spreads or {}).items()
+        for size, (below, above) in some.items()
+        if name in points and size in points[name] and 0 < below < above
+    ]
+    values += [value for *_, below, above in bounds for value in (below, above)]
     low = 10.0 ** math.floor(math.log10(min(values)))
     high = 10.0 ** math.ceil(math.log10(max(values)))
     up = _Scale(low, high, HEIGHT - BOTTOM, TOP)
@@ -52,6 +70,10 @@ def curves(title: str, series: Series, *, unit: str, factor: float = 1.0, across
         places = [(scale.at(size), up.at(one[size] * factor)) for size in sorted(one)]
         parts.append(_line(places, f'class="s{number % len(_LIGHT)}"'))
         ends[name] = places[-1][1], number
+    for name, size, below, above in bounds:
+        style = f'class="s{ends[name][1] % len(_LIGHT)}" stroke-opacity="0.6"'
+        x = scale.at(size)
+        parts.append(_line([(x, up.at(below)), (x, up.at(above))], style))
     taken: list[float] = []
     for name, (end, number) in sorted(ends.items(), key=lambda item: item[1]):
         taken.append(_free(end + 4, taken))

@@ -28,7 +28,7 @@ from xml.sax.saxutils import quoteattr
 
 from benchmarks.detectors.programs import PROGRAM
 from benchmarks.grid import EmulatedGrid, Layout, Line, missing
-from benchmarks.mpi_openmpi import environment_of_openmpi
+from benchmarks.mpi_plain import plain_python
 from tools.on_grids import COMMAND, ROOT
 
 PATIENCE = 60.0
@@ -319,7 +319,7 @@ def main() -> None:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     flavour = MPICH
     if options.openmpi:
-        python = environment_of_openmpi()
+        python = plain_python("openmpi")
         if python is None:
             sys.exit("Open MPI cannot be installed")
         flavour = Flavour("openmpi", python)

@@ -2,11 +2,12 @@
 
     python -m benchmarks.evaluate --list
     python -m benchmarks.evaluate point-to-point-far
-    python -m benchmarks.evaluate --short                 within four minutes
+    python -m benchmarks.evaluate --short                 within seven minutes
     python -m benchmarks.evaluate --page docs/evaluation.md
 
-Each repetition is kept when it ends, so a run that was broken off goes on where it was. The page
-and the plots are made of what is there.
+A run adds a session to the records in docs/evaluation, in a copy of them in build/evaluation, and
+says which verdicts it has changed. Each repetition is kept when it ends, so a run that was broken
+off goes on where it was. The page and the plots are made of what is there.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.evaluate.coverage import ELSEWHERE
-from benchmarks.evaluate.figure import Figure, Record
+from benchmarks.evaluate.figure import Figure, Record, Verdict
 from benchmarks.evaluate.figures import FIGURES
-from benchmarks.evaluate.page import page, plots, ratio
-from benchmarks.evaluate.store import Store
+from benchmarks.evaluate.page import page, plots, told
+from benchmarks.evaluate.store import RecordError, Store, due
 from benchmarks.grid import missing
 
-FOLDER = Path("build/evaluation")
+FOLDER, KEPT = Path("build/evaluation"), Path("docs/evaluation")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -50,30 +52,44 @@ def main(argv: list[str] | None = None) -> int:
     wanted = [by_name[name] for name in options.figures] or everything
     beside = options.page.with_suffix("") if options.page else FOLDER
     folder = options.folder or (beside / "short" if options.short else beside)
-    store = Store(folder)
-    if options.page is None:
-        failed = [one.name for one in wanted if not _measure(store, one, options)]
-        if failed:
+    try:
+        store = Store(folder, None if options.short or options.page else KEPT)
+        if options.page is None and (failed := _session(store, wanted, options)):
             print(f"nothing could be measured of {', '.join(failed)}", file=sys.stderr)
             return 1
-    write_page(store, folder, options.page or folder.with_suffix(".md"))
+        write_page(store, folder, options.page or folder.with_suffix(".md"))
+    except RecordError as error:
+        print(f"benchmarks.evaluate: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
-def _measure(store: Store, figure: Figure, options: argparse.Namespace) -> bool:
-    """Measure one figure, print its verdicts; return whether that worked, where it can."""
+def _session(store: Store, wanted: Sequence[Figure], options: argparse.Namespace) -> list[str]:
+    """Measure what the session that is due lacks; return the figures of which nothing was."""
     if options.again:
-        store.write(figure, Record())
+        for one in wanted:
+            store.write(one, Record())
+    number = due((one, store.read(one)) for one in wanted)
+    return [one.name for one in wanted if not _measure(store, one, number, short=options.short)]
+
+
+def _measure(store: Store, figure: Figure, number: int, *, short: bool) -> bool:
+    """Measure one figure, print its verdicts; return whether that worked, where it can."""
+    before = store.read(figure)
+    if figure.turns == 1 and before.sessions:
+        return True  # computed: the next session would give the same
     begun = time.monotonic()
-    record = store.measure(figure, short=options.short)
+    record = store.measure(figure, number, short=short)
     took = time.monotonic() - begun
-    print(f"{figure.name}: {len(record.turns)} repetitions, {took:.0f} s", flush=True)
+    turns = sum(len(one.turns) for one in record.sessions)
+    print(f"{figure.name}: session {number}, {turns} repetitions, {took:.0f} s", flush=True)
     for claim in figure.claims:
-        verdict, found = record.judged(claim)
-        print(f"    {verdict}: {claim.text}: {ratio(figure, claim, found)}", flush=True)
+        was, now = before.judged(claim).verdict, record.judged(claim)
+        changed = f" (before: {was})" if was not in (now.verdict, Verdict.OPEN) else ""
+        print(f"    {now.verdict}{changed}: {claim.text}: {told(figure, claim, now)}", flush=True)
     for fault in record.faults:
         print(f"    fault: {fault}", flush=True)
-    return bool(record.turns) or (figure.needs_grid and bool(missing()))
+    return bool(record.sessions) or (figure.needs_grid and bool(missing()))
 
 
 def write_page(store: Store, folder: Path, path: Path) -> None:

@@ -7,7 +7,7 @@ SCHEME = "a scheme; "
 ELSEWHERE: tuple[tuple[str, str], ...] = (
     ("004 3.1 to 3.6", "drawings of other systems"),
     ("004 4.1, 6.1 to 6.4, table 6.1",
-     SCHEME + "docs/architecture.md, `gcm-deploy --dry-run --picture`"),
+     SCHEME + "docs/architecture.md, `gcm-deploy --dry-run --draw FILE`"),
     ("004 7.10 to 7.13", SCHEME + "`examples/20_monte_carlo`, `examples/21_mergesort`"),
     ("004 table 7.1", "a comparison of features; what holds here is in the README and in "
      "docs/deploy.md, docs/ssh.md, docs/batch.md, docs/mpi.md"),

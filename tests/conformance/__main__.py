@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from benchmarks.mpi_openmpi import environment_of_openmpi
+from benchmarks.mpi_plain import plain_python
 from tests.conformance.results import (
     Result,
     excluded_on,
@@ -112,7 +112,7 @@ def run(
 
 def _way_to_openmpi() -> str:
     """Return the element that leads to an Open MPI, which is installed now if need be."""
-    python = environment_of_openmpi()
+    python = plain_python("openmpi")
     if python is None:
         sys.exit("an Open MPI with its mpi4py cannot be installed here")
     return f"<front-end python={quoteattr(str(python))}/>"

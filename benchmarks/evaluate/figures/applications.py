@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from benchmarks.evaluate.figure import Claim, Figure, Sample, Setting, untestable
-from benchmarks.evaluate.runs import FLAT, OURS, WAYS, grid_of, program
+from benchmarks.evaluate.runs import FLAT, OURS, grid_of, seconds_of
 
 DARTS, SORT, POISSON = "20_monte_carlo", "21_mergesort", "23_poisson/poisson.py"
 RAYS = "25_ray_tracer/ray_tracer.py"
@@ -23,21 +23,25 @@ def _runs(setting: Setting, runs: Runs, at: int, case: str = "") -> Iterator[Sam
     with grid_of((2, 2)) as grid:
         for way in setting.order(tuple(runs)):
             launch, ranks, script, words = runs[way]
-            yield Sample(case, at, way, program(grid, WAYS[launch], ranks, script, *words))
+            for seconds, by in seconds_of(setting, grid, launch, ranks, script, *words):
+                yield Sample(case, at, way, seconds, by)
 
 
 def monte_carlo(setting: Setting) -> Iterator[Sample]:
-    """Throw darts by four and eight ranks, in one, two and four clusters."""
-    darts = "4e6" if setting.short else "2e7"
-    for ranks in (4,) if setting.short else (4, 8):
+    """Throw darts by two and four ranks, in one, two and four clusters."""
+    darts = "4e6" if setting.short else "1e8"
+    flat, levels = f"{DARTS}/flat.py", f"{DARTS}/hierarchical.py"
+    for ranks in (2,) if setting.short else (2, 4):
         runs: Runs = {
-            "flat MPI, 1 cluster": (FLAT, _evenly(ranks, 1), f"{DARTS}/flat.py", (darts,)),
-            "flat, 2 clusters": (OURS, _evenly(ranks, 2), f"{DARTS}/flat.py", (darts,)),
-            "flat, 4 clusters": (OURS, _evenly(ranks, 4), f"{DARTS}/flat.py", (darts,)),
-            "hierarchical, 4 clusters": (
-                *(OURS, _evenly(ranks, 4), f"{DARTS}/hierarchical.py", (darts,)),
-            ),
+            "flat MPI, 1 cluster": (FLAT, _evenly(ranks, 1), flat, (darts,)),
+            "flat, 2 clusters": (OURS, _evenly(ranks, 2), flat, (darts,)),
         }
+        if ranks == 4:
+            runs = {
+                **runs,
+                "flat, 4 clusters": (OURS, _evenly(ranks, 4), flat, (darts,)),
+                "hierarchical, 4 clusters": (OURS, _evenly(ranks, 4), levels, (darts,)),
+            }
         yield from _runs(setting, runs, ranks)
 
 
@@ -85,7 +89,7 @@ SPEEDUP = "all ranks share two cores"
 
 FIGURES = (
     Figure(
-        "monte-carlo", "Pi by throwing 2·10⁷ darts", ("004 7.15", "004 7.16"),
+        "monte-carlo", "Pi by throwing 10⁸ darts", ("004 7.15", "004 7.16"),
         "for 10⁸ darts: all curves are close to each other and to MPI in "
         "one cluster, and the speedup is that of MPI.",
         (
@@ -98,7 +102,7 @@ FIGURES = (
             untestable("the speedup with ranks is that of MPI", SPEEDUP),
         ),
         monte_carlo, across="ranks", seconds=240,
-        why_not="0.2 s of work are short beside lines of 5 ms, and eight ranks share two cores.",
+        why_not="four ranks share two cores; with two each has one.",
     ),
     Figure(
         "mergesort", "Mergesort of 10⁶ numbers of 64 bits", ("004 7.17", "004 7.18", "004 7.19"),
@@ -109,8 +113,8 @@ FIGURES = (
             Claim("flat over sites ≤ 8 × MPI in one cluster", "flat", 8.0, "flat MPI, 1 cluster"),
             Claim("three levels ≤ 2.5 × MPI in one cluster", "three levels", 2.5,
                   "flat MPI, 1 cluster"),
-            Claim("three levels ≤ 1.0 × flat with 8 ranks", "three levels", 1.0, "flat",
-                  sizes=(8,)),
+            Claim("with few ranks three levels take more than flat", "three levels", 1.0, "flat",
+                  above=True),
             Claim("three levels ≤ 1.0 × flat MPI over the same clusters", "three levels", 1.0,
                   "flat MPI, 4 clusters"),
             untestable("flat gains up to 32 nodes, three levels up to 128", SPEEDUP),

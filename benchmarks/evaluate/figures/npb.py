@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.evaluate.figure import Claim, Figure, Sample, Setting
-from benchmarks.evaluate.runs import EXAMPLES, FLAT, OURS, THROUGH, TIMEOUT, WAYS, grid_of, program
-from benchmarks.mpi_launch import output_of
+from benchmarks.evaluate.runs import (
+    EXAMPLES,
+    FLAT,
+    OURS,
+    THROUGH,
+    TIMEOUT,
+    grid_of,
+    seconds_of,
+)
+from benchmarks.mpi_launch import Ours, output_of
 
 CONCENTRATED, SPREAD = {"c0": 4}, {"c0": 1, "c1": 1, "c2": 1, "c3": 1}
 """Four ranks in the nearest cluster; or one in each cluster of two sites."""
@@ -32,7 +40,8 @@ def npb(setting: Setting) -> Iterator[Sample]:
         for case, words in cases.items():
             for way in setting.order(tuple(ways)):
                 launch, ranks = ways[way]
-                yield Sample(case, 4, way, program(grid, WAYS[launch], ranks, *words))
+                for seconds, by in seconds_of(setting, grid, launch, ranks, *words):
+                    yield Sample(case, 4, way, seconds, by)
 
 
 def java_grande(setting: Setting) -> Iterator[Sample]:
@@ -48,9 +57,9 @@ def java_grande(setting: Setting) -> Iterator[Sample]:
         for way in setting.order(tuple(ways)):
             launch, ranks = ways[way]
             for script, words in names.items():
-                said = output_of(
-                    grid, WAYS[launch], ranks, EXAMPLES / script, words, timeout=TIMEOUT
-                )
+                file = EXAMPLES / script
+                one = Ours(reachability="front-end") if launch == THROUGH else Ours()
+                said = output_of(grid, one, ranks, file, words, timeout=TIMEOUT)
                 for line in said.splitlines():
                     name, *_, seconds, _ = line.split()
                     yield Sample(name, 4, way, float(seconds))

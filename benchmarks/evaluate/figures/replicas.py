@@ -112,11 +112,17 @@ FIGURES = (
         tuple(
             Claim(f"r = {degree} ≤ {degree} × r = 1", f"r = {degree}", degree, "r = 1")
             for degree in (2, 3, 4)
+        )
+        + tuple(
+            Claim(f"64 KiB, r = {degree}: ≤ {more} % more than r = 1", f"r = {degree}",
+                  1 + more / 100, "r = 1", sizes=(64 * KIB,))
+            for degree, more in ((2, 0), (3, 17), (4, 50))
         ),
         pingpong, unit="µs", factor=1e6, seconds=120, needs_grid=False,
         remark="Both ranks are replicated, over Unix sockets of one machine with two cores, "
         "on which eight processes take part with r = 4; in the source each has a host, and the "
         "first rank is not replicated.",
+        why_not="each replica sends all of it to each of its peer's, on the same two cores.",
     ),
     Figure(
         "replicated-is", "IS class S with one to three replicas, two ranks",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +11,20 @@ import pytest
 
 from benchmarks.detectors.reliability import failure_probability
 from benchmarks.evaluate.coverage import ELSEWHERE
-from benchmarks.evaluate.figure import Claim, Figure, Record, Sample, Setting, Verdict, interval
+from benchmarks.evaluate.figure import (
+    Claim,
+    Figure,
+    Record,
+    Sample,
+    Session,
+    Setting,
+    Verdict,
+    interval,
+)
 from benchmarks.evaluate.figures import FIGURES
 from benchmarks.evaluate.figures.failures import bounds
 from benchmarks.evaluate.page import page
-from benchmarks.evaluate.store import Store
+from benchmarks.evaluate.store import RecordError, Store, due
 from benchmarks.mpi_launch import RunFailed
 from runtime.health import DetectorProtocol
 from tools.on_grids import ROOT
@@ -31,7 +40,7 @@ def turns(*ratios: float) -> list[list[Sample]]:
     ("ratios", "verdict"),
     [
         ((1.0, 1.05, 1.02, 1.09, 0.9), Verdict.HOLDS),
-        ((1.0, 1.05, 1.02, 1.2, 0.9), Verdict.FAILS),
+        ((1.0, 1.05, 1.02, 1.2, 0.9), Verdict.UNDECIDED),
         ((1.3, 1.2, 1.5), Verdict.FAILS),
         ((0.5, 0.5), Verdict.OPEN),
         ((), Verdict.OPEN),
@@ -40,7 +49,41 @@ def turns(*ratios: float) -> list[list[Sample]]:
 def test_a_claim_holds_only_if_its_whole_interval_does(
     ratios: tuple[float, ...], verdict: Verdict
 ) -> None:
-    assert CLAIM.judged(turns(*ratios))[0] == verdict
+    assert CLAIM.judged([turns(*ratios)]).verdict == verdict
+
+
+def test_what_another_session_finds_counts_as_much() -> None:
+    good, bad = turns(1.0, 1.0, 1.0, 0.9, 1.05), turns(1.0, 1.2, 1.3, 1.4, 1.2)
+    judged = CLAIM.judged([good, bad])
+    assert judged.verdict is Verdict.UNDECIDED
+    assert (judged.cells["a", 8].interval.low, judged.cells["a", 8].interval.high) == (0.9, 1.4)
+    assert judged.count == 10
+
+
+def test_the_mean_of_sizes_hides_no_slow_one() -> None:
+    both = [
+        [*one, Sample("a", 64, "ours", 1.0), Sample("a", 64, "flat", 4.0)]
+        for one in turns(1.3, 1.3, 1.4)
+    ]
+    judged = CLAIM.judged([both])
+    assert judged.verdict is Verdict.IN_PART
+    assert {cell: one.verdict for cell, one in judged.cells.items()} == {
+        ("a", 8): Verdict.FAILS,
+        ("a", 64): Verdict.HOLDS,
+    }
+
+
+def test_ours_is_up_against_the_fastest_mpi_of_each_cell() -> None:
+    some = [
+        [
+            Sample("a", 8, "ours", 2.0),
+            Sample("a", 8, "flat", 4.0, "MPICH/OFI"),
+            Sample("a", 8, "flat", 1.0, "MPICH/UCX"),
+        ]
+    ] * 3
+    (finding,) = CLAIM.judged([some]).cells.values()
+    assert (finding.verdict, finding.interval.middle) == (Verdict.FAILS, 2.0)
+    assert finding.against == "MPICH/UCX"
 
 
 def test_ratios_are_of_the_cases_and_sizes_that_both_ways_have() -> None:
@@ -49,10 +92,10 @@ def test_ratios_are_of_the_cases_and_sizes_that_both_ways_have() -> None:
         Sample("a", 64, "ours", 1.0), Sample("a", 64, "flat", 2.0),
         Sample("b", 8, "ours", 9.0),
     ]  # fmt: skip
-    assert CLAIM.ratios([samples]) == [1.0]
-    assert Claim("", "ours", 1, "flat", sizes=(8,)).ratios([samples]) == [2.0]
-    assert Claim("", "ours@b", 1, "ours@a").ratios([samples]) == [2.25]
-    assert Claim("", "ours", 1, cases=("a",)).ratios([samples]) == [4.0]
+    assert CLAIM.ratios([samples]) == {("a", 8): ("", [2.0]), ("a", 64): ("", [0.5])}
+    assert Claim("", "ours", 1, "flat", sizes=(8,)).ratios([samples]) == {("a", 8): ("", [2.0])}
+    assert Claim("", "ours@b", 1, "ours@a").ratios([samples]) == {("", 8): ("", [2.25])}
+    assert Claim("", "ours", 1, cases=("b",)).ratios([samples]) == {("b", 8): ("", [9.0])}
 
 
 def test_bounds_of_more_repetitions_leave_out_the_outermost() -> None:
@@ -80,24 +123,75 @@ def figure(failing: tuple[int, ...] = ()) -> tuple[Figure, list[int]]:
 def test_a_run_that_was_broken_off_goes_on_where_it_was(tmp_path: Path) -> None:
     store = Store(tmp_path)
     some, asked = figure()
-    assert len(store.measure(some, short=True).turns) == 1
-    record = store.measure(some, short=False)
-    assert asked == [0, 1, 2, 3, 4]
-    assert record.turns[4] == [Sample("a", 8, "ours", 1.235), Sample("a", 8, "flat", 1.0)]
-    assert store.measure(some, short=False).turns == record.turns
-    assert asked == [0, 1, 2, 3, 4]
+    assert len(store.measure(some, 1, short=True).sessions[0].turns) == 1
+    assert due([(some, store.read(some))]) == 1
+    record = store.measure(some, 1, short=False)
+    assert asked[:5] == [0, 1, 2, 3, 4]
+    assert record.sessions[0].turns[4] == [
+        Sample("a", 8, "ours", 1.235),
+        Sample("a", 8, "flat", 1.0),
+    ]
+    assert store.read(some).sessions == record.sessions
+    assert due([(some, record)]) == 2
+    assert len(store.measure(some, 2, short=False).sessions) == 2
+
+
+def test_what_is_undecided_is_measured_up_to_twice_as_often(tmp_path: Path) -> None:
+    values = iter([1.0, 1.3, 1.0, 1.3] * 5)
+
+    def measure(_setting: Setting) -> Iterator[Sample]:
+        yield Sample("a", 8, "ours", next(values))
+        yield Sample("a", 8, "flat", 1.0)
+
+    some = replace(figure()[0], measure=measure)
+    assert len(Store(tmp_path).measure(some, 1, short=False).sessions[0].turns) == 2 * some.turns
+
+
+def test_one_more_session_begins_where_all_figures_have_the_same(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    first, second = figure()[0], replace(figure()[0], name="other")
+    store.measure(first, 1, short=False)
+    both = [(one, store.read(one)) for one in (first, second)]
+    assert due(both) == 1  # the other one lacks the first session
+    store.measure(second, 1, short=False)
+    assert due([(one, store.read(one)) for one in (first, second)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda text: text[:-40], "it is no whole record"),
+        (lambda text: text.replace("1.235", "0.235", 1), "its values are not those that were"),
+    ],
+)
+def test_records_that_were_cut_off_or_changed_are_refused(
+    tmp_path: Path, spoil: Callable[[str], str], why: str
+) -> None:
+    store = Store(tmp_path)
+    some, _ = figure()
+    store.measure(some, 1, short=False)
+    file = tmp_path / "some.json"
+    file.write_text(spoil(file.read_text("utf-8")), "utf-8")
+    with pytest.raises(RecordError, match=why):
+        store.read(some)
+
+
+def test_another_machine_says_nothing_of_this_one(tmp_path: Path) -> None:
+    elsewhere = Session(turns(9.0, 9.0, 9.0), machine="64 cores")
+    here = Session(turns(1.0, 1.0, 1.0), machine="2 cores")
+    assert Record([elsewhere, here]).judged(CLAIM).verdict is Verdict.HOLDS
 
 
 def test_what_cannot_be_measured_is_named_and_has_no_verdict(tmp_path: Path) -> None:
     store = Store(tmp_path)
     some, _ = figure(failing=(1, 2))
-    record = store.measure(some, short=False)
+    record = store.measure(some, 1, short=False)
     assert record.faults == ["the network is down", "the network is down"]
     said = page([(some, record)])
     assert "ours ≤ 1.1 × flat|**cannot be tested here**: the network is down|-|0\n" in said
     assert "Of 1 claims 1 cannot be tested here." in said
     absolute = replace(some, unit="µs", factor=1e6, claims=(Claim("≤ 3 µs", "ours", 3e-6),))
-    record = Record([[Sample("a", 8, "ours", 2e-6)]] * 3, [1.0])
+    record = Record([Session([[Sample("a", 8, "ours", 2e-6)]] * 3, [1.0])])
     assert "≤ 3 µs|holds|2 µs|3\n" in page([(absolute, record)])
 
 
@@ -141,8 +235,9 @@ def test_names_are_unique_and_each_figure_of_a_source_has_one_row() -> None:
 def test_it_is_said_why_a_claim_does_not_hold() -> None:
     store = Store(ROOT / "docs" / "evaluation")
     for figure in FIGURES:
-        verdicts = [store.read(figure).judged(claim)[0] for claim in figure.claims]
-        assert figure.why_not or Verdict.FAILS not in verdicts, figure.name
+        record = store.read(figure)
+        fails = any(record.judged(claim).fails for claim in figure.claims)
+        assert figure.why_not or not fails, figure.name
 
 
 def test_the_page_is_that_of_the_records_beside_it() -> None:
