@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from tests.sshd import SSHD, Sshd, running_sshd
+from runtime.testing.sshd import SSHD, Sshd, running_sshd
 
 PROMPT = "One-time password"
 _ON_TERMINAL = """\

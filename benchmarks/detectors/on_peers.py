@@ -20,9 +20,9 @@ from pathlib import Path
 from benchmarks.detectors.programs import PROGRAM
 from benchmarks.detectors.times import Running, cut_link, kill_rank, known_after, lose_host, started
 from benchmarks.grid import EmulatedGrid, Layout, Line
+from benchmarks.grid.peers import RUN, PeersOnHosts
 from runtime.peers.configuration.folder import PeerFolder
 from runtime.peers.daemon import find_running
-from tests.network.peers_on_hosts import RUN, PeersOnHosts
 
 SETTINGS = "processes = 1\nalive_every = 1\n"
 WORDS = ("-n", "2", "-w", "60", "--progress", "never", "program.py")

@@ -270,7 +270,7 @@ def _end_of_waiting(run: Running) -> float:
 @contextmanager
 def two_hosts(folder: Path, flavour: Flavour = MPICH) -> Iterator[tuple[EmulatedGrid, str]]:
     """Yield two clusters with a network between, and the grid of a descriptor that joins them."""
-    from tests.sshd import running_sshd
+    from runtime.testing.sshd import running_sshd
 
     if lacking := missing():
         sys.exit(lacking)

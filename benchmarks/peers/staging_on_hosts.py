@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.grid import EmulatedGrid, Layout, Line
+from benchmarks.grid.peers import PeersOnHosts
 from runtime.peers.staging.broadcast import Shape
-from tests.network.peers_on_hosts import PeersOnHosts
 from tools.on_grids import ROOT
 
 SHAPES = (Shape.PUSH, Shape.TREE, Shape.CHAIN)

@@ -21,7 +21,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from runtime.launchers.family import descendants, processes
-from tests.sshd import running_sshd
+from runtime.testing.sshd import running_sshd
 from tools.on_grids import COMMAND, descriptor
 
 FOLDER = Path("/tmp/of")

@@ -15,7 +15,7 @@ from xml.sax.saxutils import quoteattr
 
 from benchmarks.grid import EmulatedGrid, Layout, Line
 from runtime.launchers.family import descendants, processes
-from tests.sshd import running_sshd
+from runtime.testing.sshd import running_sshd
 from tools.on_grids import sizes_of
 
 LAYOUTS = ("1|1", "2|1", "1|2", "1|1|1")

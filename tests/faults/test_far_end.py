@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from runtime.processes.configuration import PROTOCOL
-from tests.sshd import Sshd, running_sshd
+from runtime.testing.sshd import Sshd, running_sshd
 from tools.on_grids import ROOT
 
 if TYPE_CHECKING:

@@ -17,13 +17,13 @@ import pytest
 from runtime.exit_codes import LOST
 from runtime.launchers.family import descendants, processes
 from tests.commands import gcm_deploy
+from tests.far_host import NEAR_AND_FAR, far_host, way  # noqa: F401 - fixtures
 from tests.faults.test_far_end import far, grid_with  # noqa: F401 - a fixture
-from tests.sshd import NEAR_AND_FAR, far_host, way  # noqa: F401 - fixtures
 from tools.on_grids import COMMAND, ROOT, descriptor
 
 if TYPE_CHECKING:
+    from runtime.testing.sshd import Sshd
     from tests.faults.conftest import Bench
-    from tests.sshd import Sshd
 
 pytestmark = pytest.mark.mpi
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from runtime.testing.sshd import running_sshd
 from tests.faults.test_survived import TWO
-from tests.sshd import running_sshd
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Bench

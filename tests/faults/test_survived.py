@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from runtime.testing.sshd import running_sshd
 from tests.commands import gcm_deploy
-from tests.sshd import running_sshd
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Bench

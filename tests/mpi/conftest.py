@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.far_host import far_host, way  # noqa: F401 - fixtures
 from tests.grids import Grid, Lines, Plain, SharedGrid, by_rank
-from tests.sshd import far_host, way  # noqa: F401 - fixtures
 from tools.on_grids import COMMAND, ROOT, descriptor, environment
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.far_host import NEAR_AND_FAR
 from tests.grids import Grid, SharedGrid, on
-from tests.sshd import NEAR_AND_FAR
 
 pytestmark = pytest.mark.mpi
 

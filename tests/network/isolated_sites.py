@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.grid import EmulatedGrid, Layout, Line
+from runtime.testing.sshd import Sshd, running_sshd
 from tests.network.walls import Walls
-from tests.sshd import Sshd, running_sshd
 from tools.on_grids import COMMAND, ROOT
 
 LAUNCHER = "c0"

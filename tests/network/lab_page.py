@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from benchmarks.grid import EmulatedGrid, Layout, Line
-from tests.network.peers_on_hosts import PEER, RUN, PeersOnHosts
+from benchmarks.grid.peers import PEER, RUN, PeersOnHosts
 from tools.on_grids import ROOT
 
 LINES = {

@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.grid import EmulatedGrid, Layout, Line
+from benchmarks.grid.peers import PeersOnHosts
 from tests.conformance.source import folder_of_tests
-from tests.network.peers_on_hosts import PeersOnHosts
 from tools.on_grids import ROOT
 
 LIMIT = 240.0

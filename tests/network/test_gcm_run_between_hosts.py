@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.grid import EmulatedGrid, Layout, missing
-from tests.network.peers_on_hosts import PeersOnHosts
+from benchmarks.grid.peers import PeersOnHosts
 from tests.network.power_cuts import PROGRAMS, WAN, lab_of, show
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.mpi]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.grid import EmulatedGrid, Layout, Line, missing
-from tests.network.peers_on_hosts import SETTINGS, PeersOnHosts
+from benchmarks.grid.peers import SETTINGS, PeersOnHosts
 from tests.network.walls import Walls, missing_walls
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.mpi]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.grid import EmulatedGrid, Layout, Line, missing
-from tests.sshd import Sshd, running_sshd
+from runtime.testing.sshd import Sshd, running_sshd
 from tools.on_grids import COMMAND, ROOT
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.needs_sshd, pytest.mark.mpi]

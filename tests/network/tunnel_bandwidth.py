@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.grid import Line, missing
+from runtime.testing.sshd import Sshd
 from tests.network.isolated_sites import LAUNCHER, SITES, IsolatedSites
-from tests.sshd import Sshd
 
 MEBIBYTES = 64
 BETWEEN_RANKS = f"""\

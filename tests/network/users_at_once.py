@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.grid import EmulatedGrid, Layout, Line, missing
-from tests.network.peers_on_hosts import PeersOnHosts
+from benchmarks.grid.peers import PeersOnHosts
 from tools.on_grids import ROOT
 
 LIMIT = 900.0

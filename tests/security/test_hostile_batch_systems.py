@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from runtime.testing.sshd import running_sshd
 from tests.commands import gcm_deploy
-from tests.sshd import running_sshd
 from tools.on_grids import COMMAND, environment
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sshd import Sshd, running_sshd
+from runtime.testing.sshd import Sshd, running_sshd
 from tools.on_grids import COMMAND, environment
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]

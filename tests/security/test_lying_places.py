@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.sshd import Sshd, far_host  # noqa: F401 - a fixture
+from runtime.testing.sshd import Sshd
+from tests.far_host import far_host  # noqa: F401 - a fixture
 from tools.on_grids import COMMAND, environment
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from runtime.testing.sshd import Sshd
 from tests.commands import gcm_deploy
-from tests.sshd import Sshd, far_host  # noqa: F401 - a fixture
+from tests.far_host import far_host  # noqa: F401 - a fixture
 from tools.on_grids import environment
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]

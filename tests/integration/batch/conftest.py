@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.grid import EmulatedGrid, missing
+from runtime.testing.sshd import Sshd
 from tests.integration.batch import two_slurms
 from tests.integration.batch.grid_engine_daemons import GridEngine
 from tests.integration.batch.oar_daemons import Oar, missing_cpusets
 from tests.integration.batch.site import folder_of_account
 from tests.integration.batch.slurm_daemons import Slurm
 from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
-from tests.sshd import Sshd
 
 pytest.register_assert_rewrite("tests.integration.batch.batch_contract")
 

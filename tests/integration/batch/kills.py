@@ -17,10 +17,10 @@ import time
 from collections.abc import Iterator
 
 from benchmarks.grid import missing
+from runtime.testing.sshd import Sshd
 from tests.integration.batch.site import LONG, end_of, wait_until
 from tests.integration.batch.slurm_daemons import Slurm
 from tests.integration.batch.two_slurms import descriptor, two_slurms
-from tests.sshd import Sshd
 
 SEED = 2611
 LATEST = 20.0

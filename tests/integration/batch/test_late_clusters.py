@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from runtime.testing.sshd import Sshd
 from tests.integration.batch.site import PATIENCE, WAIT, wait_until
 from tests.integration.batch.slurm_daemons import Slurm
 from tests.integration.batch.two_slurms import descriptor
-from tests.sshd import Sshd
 from tools.on_grids import COMMAND, ROOT
 
 pytestmark = [

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from runtime.testing.sshd import Sshd
 from tests.integration.batch.site import MPIEXEC, wait_until
 from tests.integration.batch.slurm_daemons import Slurm
-from tests.sshd import Sshd
 from tools.on_grids import COMMAND, ROOT
 
 pytestmark = [

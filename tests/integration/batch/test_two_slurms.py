@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from runtime.testing.sshd import Sshd
 from tests.integration.batch.kills import SEED, kill_launchers
 from tests.integration.batch.site import PATIENCE, WAIT, end_of, wait_until
 from tests.integration.batch.slurm_daemons import Slurm
 from tests.integration.batch.two_slurms import AHEAD, SUM, descriptor, wrong_clock
-from tests.sshd import Sshd
 from tools.on_grids import COMMAND
 
 pytestmark = [

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.grid import EmulatedGrid, Layout, Line
+from runtime.testing.sshd import Sshd, running_sshd
 from tests.integration.batch.site import MPIEXEC, NODES, NUMBER, folder_of_account
 from tests.integration.batch.slurm_daemons import Slurm
-from tests.sshd import Sshd, running_sshd
 from tools.on_grids import ROOT
 
 CLOCK = Path(__file__).with_name("wrong_clock.c")

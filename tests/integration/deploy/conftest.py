@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser import browser, page  # noqa: F401 - fixtures
-from tests.sshd import far_host, way  # noqa: F401 - fixtures
+from tests.far_host import far_host, way  # noqa: F401 - fixtures
 from tools.on_grids import ROOT
 
 # Like the script that the entry point becomes, which only exists where the package is installed.

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from runtime.testing.sshd import SSHD, Sshd, running_sshd
 from tests.integration.deploy.conftest import Start
-from tests.sshd import SSHD, Sshd, running_sshd
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
 

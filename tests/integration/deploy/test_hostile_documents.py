@@ -14,7 +14,7 @@ import pytest
 
 from runtime.exit_codes import FAULTS
 from tests.commands import gcm_deploy
-from tests.sshd import NEAR_AND_FAR
+from tests.far_host import NEAR_AND_FAR
 from tools.on_grids import COMMAND, ROOT
 
 pytestmark = pytest.mark.mpi

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.sshd import NEAR_AND_FAR
+from tests.far_host import NEAR_AND_FAR
 
 pytestmark = pytest.mark.mpi
 LONG = 90

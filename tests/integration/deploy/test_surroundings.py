@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sshd import running_sshd
+from runtime.testing.sshd import running_sshd
 from tools.on_grids import COMMAND, ROOT
 
 # Each rank writes what it finds as one line; what differs by design is put in relation.

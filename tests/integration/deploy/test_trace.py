@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Route
 
+from runtime.testing.sshd import running_sshd
 from tests.integration.deploy.conftest import Describe, Start
-from tests.sshd import running_sshd
 
 pytestmark = pytest.mark.mpi
 

@@ -1,3 +1,3 @@
 """What the tests of the examination share: a far host."""
 
-from tests.sshd import far_host, way  # noqa: F401 - fixtures
+from tests.far_host import far_host, way  # noqa: F401 - fixtures

@@ -17,8 +17,8 @@ from zipfile import ZipFile
 
 import pytest
 
+from runtime.testing.sshd import Sshd, running_sshd
 from tests.commands import gcm_deploy
-from tests.sshd import Sshd, running_sshd
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
 

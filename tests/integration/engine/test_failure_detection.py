@@ -22,7 +22,7 @@ from benchmarks.detectors.times import (
     two_hosts,
 )
 from benchmarks.grid import missing
-from tests.sshd import SSHD
+from runtime.testing.sshd import SSHD
 
 pytestmark = pytest.mark.mpi
 

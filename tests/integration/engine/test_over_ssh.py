@@ -22,10 +22,10 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.processes.launcher.machine import Machine
+from runtime.testing.sshd import Sshd, running_sshd
 from runtime.views.facts import Fact, OutputWritten
 from runtime.views.stream import nothing
 from tests.integration.engine.recorder import Recorder
-from tests.sshd import Sshd, running_sshd
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
 

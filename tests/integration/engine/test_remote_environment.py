@@ -17,8 +17,8 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
 from runtime.processes.launcher.machine import Machine
+from runtime.testing.sshd import running_sshd
 from tests.integration.engine.recorder import Recorder
-from tests.sshd import running_sshd
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
 

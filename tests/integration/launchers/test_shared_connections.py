@@ -29,8 +29,8 @@ from runtime.launchers.lines import Collected
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.masters import Master
 from runtime.launchers.ssh import SshLauncher
+from runtime.testing.sshd import SSHD, Sshd, running_sshd
 from tests.second_factor import Guarded, second_factor
-from tests.sshd import SSHD, Sshd, running_sshd
 
 pytestmark = pytest.mark.needs_sshd
 

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from runtime.results.known_results import RECORD
-from tests.sshd import Sshd, far_host  # noqa: F401 - a fixture
+from runtime.testing.sshd import Sshd
+from tests.far_host import far_host  # noqa: F401 - a fixture
 from tools.on_grids import COMMAND, ROOT
 
 MPIEXEC = Path(sys.executable).parent / "mpiexec"

@@ -58,10 +58,6 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> str:
     return lint(folder)
 
 
-def test_the_code_keeps_the_rules() -> None:
-    assert " 0 broken." in lint(ROOT)
-
-
 @pytest.mark.parametrize("sentence", TOLD)
 def test_each_planted_fault_is_told(told: str, sentence: str) -> None:
     assert sentence in told

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -172,43 +169,3 @@ def test_a_run_that_stops_at_the_first_failure_is_no_leak(tmp_path: Path) -> Non
     output = run_suite(tmp_path, source, "-x")
     assert "left behind" not in output
     assert "stopping after 1 failures" in output
-
-
-def test_an_unknown_marker_is_refused(tmp_path: Path) -> None:
-    source = "import pytest\n@pytest.mark.needs_rot\ndef test_nothing():\n    pass\n"
-    assert "'needs_rot' not found in `markers`" in run_suite(tmp_path, source)
-
-
-@pytest.mark.parametrize(
-    ("marker", "change", "reason"),
-    [
-        ("needs_root", "os.geteuid = lambda: 1000", "needs root: run the tests as root"),
-        ("needs_sshd", "shutil.which = lambda *a, **k: None", "needs sshd: install an OpenSSH"),
-        ("mpi", "shutil.which = lambda *a, **k: None", "needs mpi"),
-    ],
-)
-def test_a_skipped_test_says_what_it_misses(
-    tmp_path: Path, marker: str, change: str, reason: str
-) -> None:
-    source = f"import os, pytest, shutil\n{change}\n@pytest.mark.{marker}\ndef test_x(): pass\n"
-    assert re.search(rf"^SKIPPED \[1\] .*{reason}", run_suite(tmp_path, source), re.MULTILINE)
-
-
-@pytest.fixture
-def guard() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("guard_copy", ROOT / "tests" / "conftest.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_a_clean_test_costs_a_few_milliseconds_at_most(guard: ModuleType) -> None:
-    costs = []
-    for _ in range(50):
-        start = time.perf_counter()
-        assert not guard._what_stays(guard.Belongings.now())
-        costs.append(time.perf_counter() - start)
-    assert min(costs) < 0.005

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.mutants import Mutant, find_mutants
-from tools.mutate import Options, Tried, choose, parse, report, run
+from tools.mutate import Options, Tried, choose, report, run
 from tools.on_grids import ROOT
 from tools.workshop import BrokenTestsError, Verdict
 
@@ -86,11 +86,6 @@ def test_a_mutant_changes_its_own_piece_only() -> None:
     assert "ä = 'ö' # é\nif (a <\n        1):\n    pass\n" in changed
 
 
-def test_a_mutant_tells_where_and_what() -> None:
-    (mutant,) = find_mutants(b"\nraise Error(\n    name)\n", "gcm/x.py")
-    assert str(mutant) == "gcm/x.py:2: raise Error( name) -> pass"
-
-
 @given(st.sampled_from(sorted((ROOT / "tools").glob("*.py"))))
 def test_every_mutant_of_real_code_can_be_parsed(path: Path) -> None:
     source = path.read_bytes()
@@ -140,21 +135,6 @@ def test_a_fault_may_be_noticed_by_tests_of_another_package(sample: Path) -> Non
     assert (str(tried.mutant), tried.verdict) == ("gcm/flag.py:1: True -> (False)", Verdict.KILLED)
 
 
-def test_the_mirror_folder_alone_may_be_asked(sample: Path) -> None:
-    (sample / "tests/unit/ages/test_limits.py").write_text(
-        "from gcm.ages.limits import LIMIT\n\n\ndef test_limit():\n    assert LIMIT is True\n"
-    )
-    # The limit is read at import: only the rule that the whole folder is asked finds its test.
-    (sample / "gcm/ages/limits.py").write_text(
-        "LIMIT = True\n\n\ndef is_near(age):\n    return age\n"
-    )
-    (sample / "tests/unit/ages/test_near.py").write_text(
-        "from gcm.ages.limits import is_near\n\n\ndef test_near():\n    assert is_near(1)\n"
-    )
-    tried, _ = run(Options(sample, paths=("gcm/ages/limits.py",), tests="tests/unit/ages", jobs=1))
-    assert [one.verdict for one in tried] == [Verdict.KILLED, Verdict.KILLED]
-
-
 def test_a_mutant_that_hangs_is_noticed(sample: Path) -> None:
     (sample / "gcm/flag.py").write_text("FLAG = True\nwhile not FLAG:\n    pass\n")
     tried, _ = run(Options(sample, paths=("gcm/flag.py",), jobs=2, seconds=(2.0, 0.0)))
@@ -168,19 +148,6 @@ def test_broken_tests_are_refused(sample: Path) -> None:
     (sample / "tests/unit/test_broken.py").write_text("def test_broken():\n    assert False\n")
     with pytest.raises(BrokenTestsError, match=r"missing without any mutant(.|\n)*test_broken"):
         run(Options(sample, paths=("gcm/flag.py",), jobs=1))
-
-
-def test_missing_tests_are_refused(sample: Path) -> None:
-    (sample / "tests/unit/none").mkdir()
-    with pytest.raises(BrokenTestsError, match=r"python -m pytest .* tests/unit/none"):
-        run(Options(sample, paths=("gcm/flag.py",), tests="tests/unit/none", jobs=1))
-
-
-def test_the_tests_of_the_tools_are_not_asked(sample: Path) -> None:
-    (sample / "tests/unit/house").mkdir()
-    (sample / "tests/unit/house/test_never.py").write_text("raise RuntimeError\n")
-    ((tried,), _) = run(Options(sample, paths=("gcm/flag.py",), jobs=1))
-    assert tried.verdict is Verdict.KILLED
 
 
 def test_a_spent_budget_ends_the_run(sample: Path) -> None:
@@ -214,12 +181,3 @@ def test_the_report_gives_a_score_for_each_module() -> None:
         "  gcm/a.py:3: a < b -> (a <= b)",
         "  gcm/a.py:9: a < b -> (a <= b)",
     ]
-
-
-def test_the_command_line(sample: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = parse(["--root", str(sample), "--path", "gcm/ages", "--sample", "5", "--seed", "3"])
-    assert (options.paths, options.sample, options.seed) == (("gcm/ages",), 5, 3)
-    assert options.budget_seconds == 900.0
-    with pytest.raises(SystemExit):
-        parse(["--root", str(sample), "--path", "gcm/sages"])
-    assert "there is no gcm/sages in" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""An sshd of the current user on this machine: what is far away, for tests."""
+"""An sshd of the current user on this machine: what is far away, for tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
-
-NEAR_AND_FAR = pytest.mark.parametrize(
-    "way", ["local", pytest.param("sshd", marks=pytest.mark.needs_sshd)], indirect=True
-)
-"""Marks a test that runs twice: on this machine alone, and with its first cluster behind sshd."""
 
 CONFIG = """\
 Port {port}
@@ -99,21 +92,3 @@ def running_sshd(
             yield Sshd(folder, port, address)
         finally:
             process.terminate()
-
-
-@pytest.fixture(scope="session")
-def far_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd | None]:
-    """A running sshd, or None where there is none."""
-    if SSHD is None:
-        yield None
-        return
-    with running_sshd(tmp_path_factory.mktemp("sshd")) as server:
-        yield server
-
-
-@pytest.fixture
-def way(request: pytest.FixtureRequest, far_host: Sshd | None) -> str:
-    """What leads to the first cluster: nothing, except where `NEAR_AND_FAR` asks for ssh."""
-    if far_host is None or getattr(request, "param", "local") == "local":
-        return ""
-    return f'{far_host.hop}<front-end python="{sys.executable}"/>'
