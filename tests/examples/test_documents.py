@@ -100,3 +100,8 @@ def test_every_link_of_a_document_leads_to_a_file(document: str) -> None:
     targets = LINK.findall((ROOT / document).read_text("utf-8"))
     missing = [one for one in targets if not (ROOT / document).parent.joinpath(one).exists()]
     assert not missing
+
+
+def test_the_first_page_of_the_site_shows_what_the_readme_shows() -> None:
+    of_readme = [block.text for block in blocks("README.md")]
+    assert {block.text for block in blocks("docs/index.md")} <= set(of_readme)

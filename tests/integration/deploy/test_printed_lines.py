@@ -23,7 +23,7 @@ from tools.on_grids import ROOT
 pytestmark = pytest.mark.mpi
 
 
-PAGE = ROOT / "docs" / "deploy.md"
+PAGE = ROOT / "docs" / "benchmarks.md"
 FIGURES = {
     name: {False: int(pipe), True: int(terminal)}
     for name, pipe, terminal in re.findall(
