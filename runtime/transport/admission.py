@@ -104,9 +104,9 @@ class UnprovenConnection(Exchange):
     """One connection that came in; who it is and since when, for `who_goes`."""
 
     def __init__(
-        self, came: socket.socket, where: str, credentials: Credentials, now: float, received: bytes
+        self, came: socket.socket, where: str, greeting: Greeting, now: float, received: bytes
     ) -> None:
-        super().__init__(came, ListeningEnd(credentials, os.urandom(NONCE)), received)
+        super().__init__(came, greeting, received)
         self.where = where
         self.since = now
         self.has_spoken = bool(received)
@@ -132,7 +132,9 @@ class Admission:
         most: int = MOST_STRANGERS,
         here: str = "",
         whose: Callable[[str], str] = lambda _: "",
+        random: Callable[[int], bytes] = os.urandom,
     ) -> None:
+        self._random = random
         self._listeners = listeners
         self._credentials = credentials
         self._admitted = admitted
@@ -174,7 +176,8 @@ class Admission:
     def receive(self, came: socket.socket, where: str, received: bytes = b"") -> None:
         """Let a connection in that came by another way, once it has proved itself."""
         came.setblocking(False)
-        incoming = UnprovenConnection(came, where, self._credentials, self._loop.now(), received)
+        greeting = ListeningEnd(self._credentials, self._random(NONCE))
+        incoming = UnprovenConnection(came, where, greeting, self._loop.now(), received)
         self._incoming[incoming] = None
         self._loop.tick_soon()
         self._go_on(incoming)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from runtime.lazy_import import logger
 from runtime.transport.admission import READ, WRITE, EventLoop, Exchange
-from runtime.transport.credentials import NONCE, Credentials, Dialler
+from runtime.transport.credentials import Credentials, Dialler
 from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
 from runtime.transport.transports import (
@@ -21,10 +21,10 @@ from runtime.transport.transports import (
     is_on_host,
     named_by_user,
     send_small_segments,
-    socket_for,
 )
 from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.line import SILENCE_TIMEOUT
+from runtime.wire.dialling.system import SYSTEM, DiallingSystem
 from runtime.wire.errors import NoRoute, PeerLost, PeerSilent, reason_of
 from runtime.wire.stream.messages import MessageSink
 
@@ -165,9 +165,11 @@ class DirectConnector(CountingConnector):
         credentials: Credentials,
         *,
         proof_timeout: float = PROOF_TIMEOUT,
+        system: DiallingSystem = SYSTEM,
     ) -> None:
         super().__init__()
         self._me = me
+        self._system = system
         self._proof_timeout = proof_timeout
         self._directory = directory
         self._credentials = credentials
@@ -202,6 +204,7 @@ class DirectConnector(CountingConnector):
         return Dialling(
             str(party), party.member, ways, credentials, now,
             proof_timeout=patience, counts=counts, over=self.over, in_small=self.in_small,
+            system=self._system,
         )  # fmt: skip
 
     def joined(self, peer: int, *, is_dialled: bool) -> None:
@@ -216,6 +219,7 @@ class ProvingAttempt(Attempt):
     """A connection over which both ends prove themselves as soon as the peer's system has it."""
 
     _socket: socket.socket | None = None
+    _system = SYSTEM
     _exchange: Exchange | None = None
     """The proof, once there is somebody to give it to."""
 
@@ -238,7 +242,7 @@ class ProvingAttempt(Attempt):
     def _prove(self, credentials: Credentials, name: str, received: bytes = b"") -> None:
         """Begin to prove this end to the process `name`, which has sent something already."""
         assert self._socket is not None
-        greeting = Dialler(credentials, os.urandom(NONCE), name)
+        greeting = Dialler(credentials, self._system.nonce(), name)
         self._exchange = Exchange(self._socket, greeting, received)
 
     def _proved(self, exchange: Exchange) -> tuple[socket.socket, bytes]:
@@ -271,7 +275,9 @@ class Dialling(ProvingAttempt):
         counts: CountingConnector | None = None,
         over: dict[str, str] | None = None,
         in_small: set[str] | None = None,
+        system: DiallingSystem = SYSTEM,
     ) -> None:
+        self._system = system
         self._known = set[str]() if in_small is None else in_small
         self._counts = counts
         self._over = over
@@ -370,9 +376,7 @@ class Dialling(ProvingAttempt):
             self._exchange = None
             self.deadline = now + self._timeout
             try:
-                bare, where = socket_for(self._address)
-                self._socket = socket.socket(fileno=bare.detach())
-                self._socket.setblocking(False)
+                self._socket, where = self._system.socket_for(self._address)
                 if self._in_small:
                     send_small_segments(self._socket)
                 fault = self._socket.connect_ex(where)

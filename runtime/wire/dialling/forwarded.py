@@ -9,6 +9,7 @@ from runtime.transport.credentials import Credentials
 from runtime.transport.errors import TransportError
 from runtime.wire.dialling.connecting import Attempt, ProvingAttempt
 from runtime.wire.dialling.forward_requests import Answer, AnswerReader, ForwardRequest
+from runtime.wire.dialling.system import SYSTEM, DiallingSystem
 from runtime.wire.errors import PeerLost, PeerSilent
 
 FORWARDING_TIMEOUT = 30.0
@@ -124,8 +125,11 @@ class Forwarded(ForwardedAttempt):
         words: str,
         name: str,
         credentials: Credentials,
+        *,
+        system: DiallingSystem = SYSTEM,
     ) -> None:
         super().__init__(attempt, stops, words)
+        self._system = system
         self._name = name
         self._credentials = credentials
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.forward_requests import meeting
 from runtime.wire.dialling.forwarded import Forwarded, ForwardedAttempt
 from runtime.wire.dialling.probing import Probe
+from runtime.wire.dialling.system import SYSTEM, DiallingSystem
 from runtime.wire.dialling.trying import HEAD_START, Called, Race
 from runtime.wire.errors import NoRoute, PeerLost
 
@@ -48,8 +48,10 @@ class RoutedConnector(CountingConnector):
         head_start: float = HEAD_START,
         tension: Tensioning | None = None,
         stop_of: Callable[[str], str] = str,
+        system: DiallingSystem = SYSTEM,
     ) -> None:
         super().__init__(front_ends)
+        self._system = system
         self._me = me
         self._directory = directory
         self._credentials = credentials
@@ -71,7 +73,9 @@ class RoutedConnector(CountingConnector):
         if usable and usable[0].kind is RouteKind.NATIVE:
             party = self._directory.party(peer)
             ways = self._directory.ways(self._me, peer)
-            return Dialling(str(party), party.member, ways, self._credentials, now)
+            return Dialling(
+                str(party), party.member, ways, self._credentials, now, system=self._system
+            )
         if not usable:
             raise NoRoute(
                 f"{self._directory.party(peer)} cannot be reached",
@@ -81,7 +85,9 @@ class RoutedConnector(CountingConnector):
         if peer in self._used:  # it has been dialled before, so it need not be asked to dial
             usable = [one for one in usable if one.legs[0].dialler == one.stops[0]] or usable
         ordered = self._tension.order(usable, now)
-        race = self._races[peer] = Race(self, peer, ordered, now, head_start=self._head_start)
+        race = self._races[peer] = Race(
+            self, peer, ordered, now, head_start=self._head_start, system=self._system
+        )
         return race
 
     def again(self, peer: int, now: float) -> Attempt | None:
@@ -191,7 +197,7 @@ class RoutedConnector(CountingConnector):
         party = self._directory.party(peer)
         if first.dialler != route.stops[0]:
             self._peers(peer).come(self._directory.party(self._me).name)
-            return Called(str(party), now)
+            return Called(str(party), now, system=self._system)
         if route.kind is RouteKind.DIRECT:
             ways = self._directory.ways(self._me, peer)
             return Dialling(
@@ -202,16 +208,19 @@ class RoutedConnector(CountingConnector):
                 now,
                 over=self.over,
                 in_small=self.in_small,
+                system=self._system,
             )
         stops = [*map(str, route.stops[2:-1]), self._stop_of(str(route.stops[-1]))]
         if last.dialler == route.stops[-1]:
-            token = os.urandom(16).hex()
+            token = self._system.random(16).hex()
             stops[-1] = meeting(token)
             self._peers(peer).meet(str(route.stops[-2]), token)
         front_end = route.stops[1]
         assert isinstance(front_end, FrontEndStop)
         way = self._to_front_end(front_end, now)
-        return Forwarded(way, tuple(stops), str(party), party.member, credentials)
+        return Forwarded(
+            way, tuple(stops), str(party), party.member, credentials, system=self._system
+        )
 
     def _to_front_end(self, front_end: FrontEndStop, now: float) -> Attempt:
         party = self.front_ends.get(front_end.cluster)
@@ -221,7 +230,7 @@ class RoutedConnector(CountingConnector):
             raise PeerLost(
                 f"{words} has no address here", cure="Give it one with <front-end address=...>"
             )
-        return Dialling(words, party.name, ways, self._credentials, now)
+        return Dialling(words, party.name, ways, self._credentials, now, system=self._system)
 
     def _usable(self, peer: int) -> list[Route]:
         source = Identifier.parse(self._directory.party(self._me).name)

@@ -8,8 +8,6 @@ be on any other route: it gets longer, or busy machines would open many times wh
 
 from __future__ import annotations
 
-import os
-import select
 import socket
 from collections.abc import Sequence
 from typing import Protocol
@@ -17,6 +15,7 @@ from typing import Protocol
 from runtime.routing import Route
 from runtime.wire.connection_life import is_refused_everywhere
 from runtime.wire.dialling.connecting import Attempt
+from runtime.wire.dialling.system import SYSTEM, DiallingSystem
 from runtime.wire.errors import PeerLost, PeerSilent
 
 CALL_BACK_TIMEOUT = 10.0
@@ -42,15 +41,21 @@ has taken, or after so many seconds."""
 class Called(Attempt):
     """Waits for a peer that was asked to dial. Its connection comes in by the listener."""
 
-    def __init__(self, words: str, now: float, timeout: float = CALL_BACK_TIMEOUT) -> None:
+    def __init__(
+        self,
+        words: str,
+        now: float,
+        timeout: float = CALL_BACK_TIMEOUT,
+        system: DiallingSystem = SYSTEM,
+    ) -> None:
         self._words = words
         self._timeout = timeout
-        self._idle = os.eventfd(0, os.EFD_CLOEXEC)
+        self._idle = system.silent_descriptor()
         self.deadline = now + timeout
 
     def fileno(self) -> int:
         """Return something on which nothing ever happens."""
-        return self._idle
+        return self._idle.fileno()
 
     @property
     def is_passive(self) -> bool:
@@ -72,9 +77,7 @@ class Called(Attempt):
 
     def close(self) -> None:
         """Wait no longer."""
-        if self._idle >= 0:
-            os.close(self._idle)
-            self._idle = -1
+        self._idle.close()
 
 
 class Starter(Protocol):
@@ -114,6 +117,7 @@ class Race(Attempt):
         *,
         head_start: float = HEAD_START,
         most: int = MOST_AT_ONCE,
+        system: DiallingSystem = SYSTEM,
     ) -> None:
         self._starter = starter
         self._peer = peer
@@ -125,7 +129,7 @@ class Race(Attempt):
         self._runners: list[_Runner] = []
         self._faults: dict[int, tuple[Route, PeerLost]] = {}  # by the place of the route
         self._failures: list[tuple[Route, float]] = []
-        self._epoll = select.epoll()  # one descriptor for all that is watched
+        self._watched = system.watched_set()
         self._is_passive = all(map(_is_up_to_the_peer, routes))
 
     @property
@@ -145,7 +149,7 @@ class Race(Attempt):
 
     def fileno(self) -> int:
         """Return what to watch: it is readable when something happened on one of the routes."""
-        return self._epoll.fileno()
+        return self._watched.fileno()
 
     def describe(self) -> str:
         """Say what goes on on each route."""
@@ -158,7 +162,7 @@ class Race(Attempt):
         Raises:
             PeerLost: no route leads to the peer, with the reasons of all.
         """
-        if self._epoll.closed:
+        if self._watched.closed:
             raise self._lost()
         tried = list(self._runners)
         while True:
@@ -183,7 +187,7 @@ class Race(Attempt):
             one.attempt.close()
         self._runners.clear()
         self._left.clear()
-        self._epoll.close()
+        self._watched.close()
 
     def _is_over(self, now: float) -> bool:
         if self._left or not all(one.attempt.is_passive for one in self._runners):
@@ -230,9 +234,9 @@ class Race(Attempt):
         if attempt.is_taken:
             self._next_start = max(self._next_start, runner.begun + TAKEN_HEAD_START)
         try:  # what is closed is not watched any more, and its number may be that of another one
-            self._epoll.modify(attempt.fileno(), attempt.events)
+            self._watched.modify(attempt.fileno(), attempt.events)
         except FileNotFoundError:
-            self._epoll.register(attempt.fileno(), attempt.events)
+            self._watched.register(attempt.fileno(), attempt.events)
         return None
 
     def overtaken(self, now: float) -> None:
