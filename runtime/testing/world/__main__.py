@@ -1,0 +1,86 @@
+"""Run worlds: `python -m runtime.testing.world --seed 4711`, or `--seeds 1000` of them."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from runtime.testing.world.load import Scenario, draw
+from runtime.testing.world.shrinking import shrink
+from runtime.testing.world.simulation import Played, play
+from runtime.testing.world.tape import diagram
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for; return 1 if a world has failed."""
+    options = _parser().parse_args(arguments)
+    commit = commit_here()
+    if options.commit and not commit.startswith(options.commit):
+        print(f"this is commit {commit}; seeds of {options.commit} are other worlds here")
+        return 2
+    begun, failed = time.monotonic(), 0
+    for seed in range(options.seed, options.seed + options.seeds):
+        scenario = draw(seed)
+        played = play(scenario, keeps_tape=options.tape)
+        if options.twice and play(scenario).tape.hash != played.tape.hash:
+            print(f"seed {seed} of {commit}: the same seed gives another trace")
+            failed += 1
+        if played.failures:
+            failed += 1
+            print(line_of(played, commit))
+            if options.shrink:
+                played = _smallest(scenario)
+                print(f"  smallest: {played.scenario}\n  {played.failures[0]}")
+        if options.tape:
+            print(played.scenario, "\n", diagram(played.tape.entries), sep="")
+        if options.seeds == 1 and not played.failures:
+            print(f"seed {seed} of {commit}: right, trace {played.tape.hash}")
+    if options.seeds > 1:
+        seconds = time.monotonic() - begun
+        print(f"{options.seeds} worlds of {commit} in {seconds:.0f} s, {failed} failed")
+    return int(failed > 0)
+
+
+def line_of(played: Played, commit: str) -> str:
+    """Return the one line that stands for a failure."""
+    seed, words = played.scenario.seed, " | ".join(played.failures).replace("\n", "; ")
+    return f"seed {seed} of {commit}: {words}"
+
+
+def commit_here() -> str:
+    """Return the commit of this code, with a plus where files were changed since."""
+    here = Path(__file__).parent
+    try:
+        found = subprocess.run(
+            ["git", "-C", str(here), "describe", "--always", "--abbrev=12", "--dirty=+"],
+            capture_output=True, text=True, check=True, timeout=10,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return "a package without history"
+    return found.stdout.strip()
+
+
+def _smallest(scenario: Scenario) -> Played:
+    def fails(one: Scenario) -> bool:
+        return bool(play(one).failures)
+
+    return play(shrink(scenario, fails), keeps_tape=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m runtime.testing.world", description=__doc__)
+    parser.add_argument("--seed", type=int, default=0, help="the seed, or the first of them")
+    parser.add_argument("--seeds", type=int, default=1, help="how many worlds")
+    parser.add_argument("--shrink", action="store_true", help="find a smaller world that fails")
+    parser.add_argument("--tape", action="store_true", help="print what happens as a diagram")
+    parser.add_argument("--twice", action="store_true", help="compare the traces of two runs")
+    parser.add_argument("--commit", help="refuse to run where the code is another one")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
