@@ -449,6 +449,6 @@ def _planned(words: list[str]) -> DeploymentPlan:
     if deployment is None or programs is None:
         raise GridError("nothing was started", cause=said.getvalue())
     if deployment.peers is not None:
-        raise UsageError("a lab is booked by a command", cure="Run gcm-run, or gcm-deploy")
+        raise UsageError("a lab is booked by a command", cure="Run gcm-peer run, or gcm-deploy")
     sys.stderr.write(said.getvalue())
     return make_plan(deployment, programs)

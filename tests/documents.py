@@ -14,17 +14,15 @@ from tools.on_grids import ROOT
 
 GCM = [sys.executable, "-c", "import sys; from gcm.cli import main; sys.exit(main())"]
 DEPLOY = [sys.executable, "-m", "runtime.cli"]
-RUN = """\
+PEER = """\
 import sys
-sys.argv[0] = "gcm-run"  # what it calls itself
-from runtime.cli import run_main
-sys.exit(run_main())
+sys.argv[0] = "gcm-peer"  # what it calls itself
+from runtime.cli import peer_main
+sys.exit(peer_main())
 """
-PEER = "import sys; from runtime.peers.commands.peer_command import main; sys.exit(main())"
 PROGRAMS = {
     "gcm": GCM,
     "gcm-deploy": DEPLOY,
-    "gcm-run": [sys.executable, "-c", RUN],
     "gcm-peer": [sys.executable, "-c", PEER],
     "python": [sys.executable],
 }

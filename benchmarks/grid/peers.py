@@ -20,7 +20,7 @@ from runtime.peers.daemon import find_running
 from runtime.peers.model import Address, Principal
 from tools.on_grids import ROOT
 
-PEER = "import sys; from runtime.peers.commands.peer_command import main; sys.exit(main())"
+PEER = "import sys; from runtime.cli import peer_main; sys.exit(peer_main())"
 RUN = "import sys; from runtime.cli import run_main; sys.exit(run_main())"
 DEPLOY = "import sys; from runtime.cli import main; sys.exit(main())"
 SETTINGS = "processes = 2\nalive_every = 1\nexchange_every = 0.3\n"

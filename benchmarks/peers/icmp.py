@@ -32,7 +32,7 @@ SITES = (
 """Where each peer is, and its round trip from Nancy in milliseconds. The first one measures."""
 
 SETTINGS = 'ports = "7700"\nping_every = 1\nalive_every = 2\nrefresh_every = 2\n'
-GCM_PEER = "import sys; from runtime.peers.commands.peer_command import main; sys.exit(main())"
+GCM_PEER = "import sys; from runtime.cli import peer_main; sys.exit(peer_main())"
 ECHOES = """
 import os, select, socket, struct, sys, time
 def sum16(data):

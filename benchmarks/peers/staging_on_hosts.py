@@ -21,7 +21,7 @@ SHAPES = (Shape.PUSH, Shape.TREE, Shape.CHAIN)
 SETTINGS = "processes = 1\n"
 PROGRAM = """
 import sys, time
-from runtime.cli.gcm_run import read_line
+from runtime.cli.lab_run import read_line
 from runtime.cli.load import load_deployment
 from runtime.cli.on_peers import run_on_peers
 from runtime.peers.submission.steps import SubmissionStep

@@ -1,6 +1,6 @@
 """Pi by throwing darts, in rounds: an unmodified program that survives the loss of peers.
 
-    gcm-run -n 4 -r 2 examples/41_peers/pi.py           on the peers of a lab, each rank twice
+    gcm-peer run -n 4 -r 2 examples/41_peers/pi.py      on the peers of a lab, each rank twice
     gcm-deploy --emulate 2x4 --replicas 2 examples/41_peers/pi.py   the same, on this machine
     mpiexec -n 4 python examples/41_peers/pi.py         on one cluster, each rank once
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any, NoReturn
 
@@ -168,61 +168,10 @@ class OptionGroup:
             row.add_to(inner)
 
 
-def _each(rows: Iterable[Option | OptionGroup]) -> Iterator[Option]:
+def each_option(rows: Iterable[Option | OptionGroup]) -> Iterator[Option]:
+    """Yield the options of rows, those inside of groups too."""
     for row in rows:
-        yield from _each(row.inside) if isinstance(row, OptionGroup) else [row]
-
-
-class CommandTable:
-    """A command as a table: its parser, help, completion and reference come from it.
-
-    The rows are options and arguments; `commands` are those that can be its first word, whose name
-    is then kept as `dest`. `summary` stands for it in the list of a command that it belongs to.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        description: str,
-        *rows: Option | OptionGroup,
-        epilog: str = "",
-        summary: str = "",
-        usage: str | None = None,
-        commands: Sequence[CommandTable] = (),
-        dest: str = "command",
-        wrong_usage: int = 2,
-    ) -> None:
-        self.name = name
-        self.summary = summary or description.splitlines()[0]
-        self.commands = commands
-        self._rows = rows
-        self._dest = dest
-        self._wrong_usage = wrong_usage
-        self._settings: Mapping[str, Any] = {
-            "description": description,
-            "epilog": epilog or None,
-            "usage": usage,
-            "formatter_class": argparse.RawDescriptionHelpFormatter,
-            "allow_abbrev": False,
-        }
-
-    def rows(self) -> Iterator[Option]:
-        """Yield its own options and arguments, in order."""
-        return _each(self._rows)
-
-    def parser(self) -> CommandParser:
-        """Return the parser of its command line."""
-        return self._filled(CommandParser(prog=self.name, **self._settings))
-
-    def _filled(self, made: CommandParser) -> CommandParser:
-        made.wrong_usage = self._wrong_usage
-        for row in self._rows:
-            row.add_to(made)
-        if self.commands:
-            inner = made.add_subparsers(dest=self._dest, metavar=self._dest.upper(), required=True)
-            for one in self.commands:
-                one._filled(inner.add_parser(one.name, help=one.summary, **one._settings))
-        return made
+        yield from each_option(row.inside) if isinstance(row, OptionGroup) else [row]
 
 
 class ShowVersion(argparse.Action):

@@ -1,19 +1,27 @@
-"""The options of `gcm`: its commands as a table."""
+"""The commands of `gcm` with their options; what they do is loaded when they are run."""
 
 from __future__ import annotations
 
-from typing import Any
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from gcm.cli.common_options import SHELL, VERSION, CommandTable, Option, setting
+from gcm.cli.command_table import CommandFunction, CommandTable, Does, command
+from gcm.cli.commands import COMMANDS
+from gcm.cli.common_options import SHELL, VERSION, Option, setting
+
+if TYPE_CHECKING:
+    from gcm.adl import MissingClasses
+
+WRONG_USAGE = 2
 
 
-def _command(
-    name: str, summary: str, more: str, *rows: Option, examples: str, **settings: Any
-) -> CommandTable:
-    description = f"{summary[0].upper()}{summary[1:]}.\n\n{more}"
-    return CommandTable(
-        name, description, *rows, summary=summary, epilog=_examples(examples), **settings
-    )
+def _options(
+    *rows: Option, examples: str, more: str, **settings: Any
+) -> Callable[[Does], CommandFunction]:
+    """Give a function the options of a command of `gcm`; see `command`."""
+    return command(*rows, more=more, epilog=_examples(examples), **settings)
 
 
 def _examples(text: str) -> str:
@@ -44,17 +52,43 @@ _FORMAT = Option(
     "--format", choices=("text", "json"), default="text", help="for people or for programs"
 )
 
-_CHECK = _command(
-    "check",
-    "report every fault of every file",
-    "Nothing is made or started, but the Python classes that the files name are imported.\n"
-    "That runs their modules; --no-imports looks at documents of others without that.\n"
-    "The exit code is 1 if there is an error.",
+
+def _missing(found: argparse.Namespace) -> MissingClasses | None:
+    """Return what collects the classes that need not be there; None where all have to be."""
+    from gcm.adl import MissingClasses
+
+    if found.structure or found.no_imports:
+        return MissingClasses(imports=not found.no_imports)
+    return None
+
+
+def _read_document_options(table: CommandTable, words: Sequence[str]) -> argparse.Namespace:
+    """Return the options of a command for one ADL document.
+
+    Raises:
+        SystemExit: they are wrong, or the file is known as one for another command, which is told.
+    """
+    from gcm.cli.other_command import other_command
+
+    found: argparse.Namespace = table.parser().parse_args(words)
+    program, _, verb = table.name.partition(" ")
+    if meant := other_command(verb, found.file, found.settings):
+        print(f"{program}: {meant}", file=sys.stderr)
+        raise SystemExit(WRONG_USAGE)
+    return found
+
+
+@_options(
     Option("files", nargs="+", metavar="FILE", help="an ADL document or a deployment descriptor"),
     _STRUCTURE,
     _NO_IMPORTS,
     _FORMAT,
     _PATH,
+    more=(
+        "Nothing is made or started, but the Python classes that the files name are imported.\n"
+        "That runs their modules; --no-imports looks at documents of others without that.\n"
+        "The exit code is 1 if there is an error."
+    ),
     examples="""
         gcm check hello.fractal farm.fractal
         gcm check --format json *.fractal
@@ -62,29 +96,36 @@ _CHECK = _command(
         gcm check --structure *.fractal      of an architecture whose classes are still in Java
     """,
 )
+def check(found: argparse.Namespace) -> int:
+    """Check files."""
+    from gcm.cli.check import check
 
-_SHOW = _command(
-    "show",
-    "show the tree of components of an assembly",
-    "With interfaces, bindings, content classes, attributes and virtual nodes.",
+    return check(found.files, found.path, found.format, _missing(found))
+
+
+@_options(
     _FILE,
     _SET,
     _PATH,
     _STRUCTURE,
     _NO_IMPORTS,
     _FORMAT,
+    more="With interfaces, bindings, content classes, attributes and virtual nodes.",
     examples="""
         gcm show hello.fractal
         gcm show farm.fractal --set workers=4
         gcm show hello.fractal --format json
     """,
+    read=_read_document_options,
 )
+def show(found: argparse.Namespace) -> int:
+    """Show an assembly."""
+    from gcm.cli.show import show
 
-_DRAW = _command(
-    "draw",
-    "draw an assembly as a picture",
-    "No other program is needed. The ending of FILE decides the format: .svg, or .png where\n"
-    "resvg_py is installed. Standard output gets SVG.",
+    return show(found.file, found.settings, found.path, found.format, _missing(found))
+
+
+@_options(
     _FILE,
     _SET,
     _PATH,
@@ -103,6 +144,10 @@ _DRAW = _command(
         default="auto",
         help="the background of the picture; auto: as the viewer of an SVG picture prefers",
     ),
+    more=(
+        "No other program is needed. The ending of FILE decides the format: .svg, or .png where\n"
+        "resvg_py is installed. Standard output gets SVG."
+    ),
     examples="""
         gcm draw hello.fractal -o hello.svg
         gcm draw farm.fractal --set workers=4 > farm.svg
@@ -110,14 +155,25 @@ _DRAW = _command(
         gcm draw hello.fractal --structure -o hello.svg
         gcm draw hello.fractal --colours dark -o slide.png
     """,
+    read=_read_document_options,
 )
+def draw(found: argparse.Namespace) -> int:
+    """Draw an assembly."""
+    from gcm.cli.draw import draw_file
 
-_PORT = _command(
-    "port",
-    "write Python skeletons for the classes that are missing",
-    "A Protocol for each signature and a class for each content, with its interfaces and\n"
-    "attributes, and beside them the documents with the names of these classes. What is there\n"
-    "already stays: modules get the classes they lack.",
+    return draw_file(
+        found.file,
+        found.settings,
+        found.path,
+        found.output,
+        controls=found.controls,
+        missing=_missing(found),
+        fold=not found.unfold,
+        colours=found.colours,
+    )
+
+
+@_options(
     _FILES,
     Option(
         "--package", metavar="NAME", required=True, help="the Python package of the new classes"
@@ -130,47 +186,70 @@ _PORT = _command(
         help="the folder for the package and the documents; 'ported' without it",
     ),
     _PATH,
+    more=(
+        "A Protocol for each signature and a class for each content, with its interfaces and\n"
+        "attributes, and beside them the documents with the names of these classes. What is there\n"
+        "already stays: modules get the classes they lack."
+    ),
     examples="""
         gcm port Market.fractal --package market
         gcm port org/example/*.fractal --package market --output src
     """,
 )
+def port(found: argparse.Namespace) -> int:
+    """Write skeletons."""
+    from gcm.cli.port import port
 
-_RUN = _command(
-    "run",
-    "make an assembly in this process and run it",
-    "Its components are made and started, the one operation of its interface `run` is called,\n"
-    "and everything is stopped. An int that `run` returns becomes the exit code; any other\n"
-    "result but None is printed. Ctrl-C stops the assembly; the exit code is then 130.",
+    return port(found.files, found.package, found.output, found.path)
+
+
+@_options(
     _FILE,
     _SET,
     _PATH,
     Option(
         "--interface", metavar="NAME", default="run", help="the interface to call; 'run' without it"
     ),
+    more=(
+        "Its components are made and started, the one operation of its interface `run` is called,\n"
+        "and everything is stopped. An int that `run` returns becomes the exit code; any other\n"
+        "result but None is printed. Ctrl-C stops the assembly; the exit code is then 130."
+    ),
     examples="""
         gcm run hello.fractal
         gcm run hello.fractal --set name=world --set times=3
         gcm run app.fractal --path src
     """,
+    read=_read_document_options,
 )
+def run(found: argparse.Namespace) -> int:
+    """Run an assembly."""
+    from gcm.cli.run import run
 
-_COMPLETION = _command(
-    "completion",
-    "print the script with which a shell completes this command",
-    "Then the Tab key knows the commands, their options, and files.",
+    return run(found.file, found.settings, found.path, found.interface)
+
+
+@_options(
     SHELL,
+    more="Then the Tab key knows the commands, their options, and files.",
     examples="""
         eval "$(gcm completion bash)"  in ~/.bashrc; likewise for zsh, in ~/.zshrc
         gcm completion fish | source   in ~/.config/fish/config.fish
     """,
 )
+def completion(found: argparse.Namespace) -> int:
+    """Print the script of a shell."""
+    from gcm.cli.completion import completion_script
+
+    print(completion_script(GCM.parser(), found.shell))
+    return 0
+
 
 GCM = CommandTable(
     "gcm",
     "Check, show, draw and run assemblies of components.",
     VERSION,
-    commands=(_CHECK, _SHOW, _DRAW, _PORT, _RUN, _COMPLETION),
+    commands=COMMANDS,
     epilog=_examples("""
         gcm run hello.fractal                make it, start it, call `run`
         gcm check *.fractal laptop.xml       every fault of every file, descriptors too

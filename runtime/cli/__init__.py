@@ -1,4 +1,4 @@
-"""The `gcm-deploy` command: plan, start, watch and end a deployment."""
+"""The commands `gcm-deploy`, which runs programs and descriptors, and `gcm-peer`, about labs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ TYPE_CHECKING = False  # known to type checkers; until `main` runs, Ctrl-C ends 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["main", "run_main"]
+__all__ = ["main", "peer_main", "run_main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,12 +23,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _interrupted("gcm-deploy")
 
 
-def run_main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line `gcm-run ...`; return its exit code, as `main` does."""
-    try:
-        from runtime.cli.gcm_run import run_program
+def peer_main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line `gcm-peer ...`; return its exit code.
 
-        return run_program(arguments)
+    0: all is well; 1: something failed; 2: the command line was wrong; 3: no daemon runs here;
+    130: interrupted. Those of `gcm-peer run` are the same as those of `main`.
+    """
+    try:
+        from runtime.cli.peer import run_command
+
+        return run_command(arguments)
+    except KeyboardInterrupt:
+        return _interrupted("gcm-peer")
+
+
+def run_main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line `gcm-run ...`, an alias of `gcm-peer run`; return its exit code."""
+    try:
+        from runtime.cli.lab_run import run_alias
+
+        return run_alias(arguments)
     except KeyboardInterrupt:
         return _interrupted("gcm-run")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections import Counter
@@ -16,10 +17,10 @@ from runtime.results.acceptance import Acceptance, folder_with_record
 from runtime.results.known_results import KeptResult
 from runtime.shown_text import shown_lines
 
-_DESCRIPTION = """\
+_MORE = """\
 Results that would take the place of a file of yours, or would be loaded or run, are kept under the
-name of their cluster. Show for each what would change, and ask whether to put it in place. What was
-there before goes to the hidden folder .gcm-former beside it."""
+name of their cluster. Shows for each what would change, and asks whether to put it in place. What
+was there before goes to the hidden folder .gcm-former beside it."""
 
 _EPILOG = """\
 examples:
@@ -29,26 +30,24 @@ examples:
                                           put this one in place without asking
   gcm-deploy accept </dev/null            only look"""
 
-ACCEPT = deploy_command(
-    "gcm-deploy accept", _DESCRIPTION,
-    Option("paths", nargs="*", metavar="PATH", default=["."],
-           help="program folders, or files in them under either name; by default this folder"),
-    Option("--yes", action="store_true", help="put all in place without asking"),
-    epilog=_EPILOG,
-)  # fmt: skip
 
 MOST_LINES = 200
 """How many lines of a difference are shown."""
 
 
-def accept_results(words: Sequence[str]) -> int:
+@deploy_command(
+    Option("paths", nargs="*", metavar="PATH", default=["."],
+           help="program folders, or files in them under either name; by default this folder"),
+    Option("--yes", action="store_true", help="put all in place without asking"),
+    more=_MORE, epilog=_EPILOG,
+)  # fmt: skip
+def accept(found: argparse.Namespace) -> int:
     """Show and accept results, and return the exit code.
 
     Raises:
         UsageError: there are none at a path, or several for one name are to be put in place.
         OutputFailed: one cannot be put in place.
     """
-    found = ACCEPT.parser().parse_args(words)
     for home, waiting in _waiting(found.paths):
         if found.yes:
             _refuse_several(waiting)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from datetime import datetime
 from typing import BinaryIO
@@ -37,34 +38,14 @@ _RUN = Option("run", nargs="?", default="", metavar="RUN",
 _TAGS = Option("--tag-output", action="store_true",
                help="begin each line of the application with the number of its rank")  # fmt: skip
 
-LIST = deploy_command(
-    "gcm-deploy list", "List your detached runs on this machine.", FORMAT,
+
+@deploy_command(
+    FORMAT,
     epilog=f"""\
 A run that has ended is listed until somebody has attached to it, {KEPT_DAYS} days at most.""",
 )  # fmt: skip
-ATTACH = deploy_command(
-    "gcm-deploy attach",
-    "Show the output of a detached run from the beginning, and follow it to its end. Ctrl-C leaves "
-    "the run as it is. The exit code is that of the run; with that, the run is no more listed.",
-    _RUN, _TAGS,
-    Option("--summary", action="store_true", help="at the end show what ran where, and how long"),
-    FORMAT,
-    epilog="""\
-examples:
-  gcm-deploy --detach heat.xml       start a run that goes on without this terminal
-  gcm-deploy attach                  its output, and its exit code""",
-)  # fmt: skip
-LOGS = deploy_command(
-    "gcm-deploy logs", "Show what a detached run has printed until now.", _RUN, _TAGS,
-)  # fmt: skip
-STOP = deploy_command(
-    "gcm-deploy stop", "End a detached run, as `kill` does. Its output still waits.", _RUN,
-)  # fmt: skip
-
-
-def list_runs(words: Sequence[str]) -> int:
+def list_(found: argparse.Namespace) -> int:
     """List detached runs; return the exit code."""
-    found = LIST.parser().parse_args(words)
     runs = sorted(_runs(), key=lambda run: run.started)
     rows = [
         (run.name, _state(run), datetime.fromtimestamp(run.started).isoformat(" ", "seconds"), run)
@@ -88,9 +69,19 @@ def list_runs(words: Sequence[str]) -> int:
     return 0
 
 
-def attach(words: Sequence[str]) -> int:
+@deploy_command(
+    _RUN, _TAGS,
+    Option("--summary", action="store_true", help="at the end show what ran where, and how long"),
+    FORMAT,
+    more="Ctrl-C leaves the run as it is. The exit code is that of the run; with that, the run is "
+    "no more listed.",
+    epilog="""\
+examples:
+  gcm-deploy --detach heat.xml       start a run that goes on without this terminal
+  gcm-deploy attach                  its output, and its exit code""",
+)  # fmt: skip
+def attach(found: argparse.Namespace) -> int:
     """Follow a run to its end and return its exit code; with Ctrl-C the run goes on."""
-    found = ATTACH.parser().parse_args(words)
     run = _run_named(found.run)
     try:
         with run.following() as file:
@@ -147,9 +138,9 @@ def _runs() -> Iterator[DetachedRun | MovedRun]:
     yield from moved_runs()
 
 
-def show_logs(words: Sequence[str]) -> int:
+@deploy_command(_RUN, _TAGS)
+def logs(found: argparse.Namespace) -> int:
     """Show what a run has printed; return the exit code."""
-    found = LOGS.parser().parse_args(words)
     run = _run_named(found.run)
     if isinstance(run, MovedRun):
         return run.call("logs", run.name, *(["--tag-output"] if found.tag_output else []))
@@ -164,9 +155,9 @@ def show_logs(words: Sequence[str]) -> int:
     return 0
 
 
-def stop(words: Sequence[str]) -> int:
+@deploy_command(_RUN)
+def stop(found: argparse.Namespace) -> int:
     """End a run and return once it has gone; return the exit code."""
-    found = STOP.parser().parse_args(words)
     run = _run_named(found.run)
     if isinstance(run, MovedRun):
         return run.call("stop", run.name)

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
 import resource
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from gcm.cli.output import written
 from runtime.allocations import present_job
-from runtime.cli.errors import OutputFailed, UsageError
+from runtime.cli.errors import UsageError
+from runtime.cli.guard import guarded
 from runtime.cli.line.options import GCM_DEPLOY, HERE, Options, read_options
-from runtime.cli.streams import fill_gaps, make_streams_endure
-from runtime.exit_codes import FAULTS, OUTPUT_FAILED, READER_LEFT, WRONG_USAGE
-from runtime.processes.cores import leave_no_core_file
-from runtime.shown_text import shown_lines
+from runtime.exit_codes import FAULTS
 
 if TYPE_CHECKING:
     from runtime.deployment import Deployment, DeploymentPlan
-
-LOOKS = ("ps", "stacks", "waits")
-"""The commands that look at runs; see `runtime.cli.look`."""
-
-DETACHED = ("list", "attach", "logs", "stop")
-"""The commands for detached runs; see `runtime.cli.attach`."""
-
 
 _OF_A_RANK = 15_000_000
 """The bytes of memory that a rank has for itself before its program has any data."""
@@ -45,79 +34,13 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         KeyboardInterrupt: it was interrupted.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    return guarded("gcm-deploy", lambda: _command(words))
+    return guarded("gcm-deploy", lambda: _run(words))
 
 
-def dispatch(command: str, read: Callable[[], Options]) -> int:
-    """Run another command from its options; raises KeyboardInterrupt."""
-    return guarded(command, lambda: _dispatch(read()))
-
-
-def guarded(command: str, do: Callable[[], int]) -> int:
-    """Return the exit code of a command, whatever it raises."""
-    fill_gaps()
-    make_streams_endure()
-    leave_no_core_file()
-    try:
-        gc.disable()  # imports and a descriptor leave no garbage to collect
-        atexit.register(gc.freeze)  # to look through all that is loaded would delay the end
-        return written(command, do, reader_left=READER_LEFT, failed=OUTPUT_FAILED)
-    except UsageError as error:
-        print(f"{command}: {shown_lines(str(error))}", file=sys.stderr)
-        return WRONG_USAGE
-    except OutputFailed as error:
-        print(f"{command}: {shown_lines(str(error))}", file=sys.stderr)
-        return OUTPUT_FAILED
-    finally:
-        gc.enable()
-
-
-def _command(words: Sequence[str]) -> int:
+def _run(words: Sequence[str]) -> int:
+    if GCM_DEPLOY.command(words) is not None:
+        return GCM_DEPLOY.run_command(words)
     first = words[0] if words else ""
-    if first == "new":
-        from runtime.cli.new import write_new
-
-        return write_new(words[1:])
-    if first == "completion":
-        from runtime.cli.line.completion import print_completion
-
-        return print_completion(words[1:], GCM_DEPLOY)
-    if first == "doctor":
-        from runtime.cli.doctor import run_doctor
-
-        return run_doctor(words[1:])
-    if first == "login":
-        from runtime.cli.login import log_in
-
-        return log_in(words[1:])
-    if first == "tune":
-        from runtime.cli.tune import tune
-
-        return tune(words[1:])
-    if first in ("convert", "accept"):
-        from runtime.cli import accept, convert
-
-        does = {"convert": convert.convert_descriptor, "accept": accept.accept_results}
-        return does[first](words[1:])
-    if first in ("view", "compare", "top", "web"):
-        from runtime.cli import look as looks
-        from runtime.cli import view, web
-
-        shows = {"view": view.view, "compare": view.compare, "top": looks.top, "web": web.web}
-        return shows[first](words[1:])
-    if first in DETACHED:
-        from runtime.cli import attach
-
-        return {
-            "list": attach.list_runs,
-            "attach": attach.attach,
-            "logs": attach.show_logs,
-            "stop": attach.stop,
-        }[first](words[1:])
-    if first in LOOKS:
-        from runtime.cli.look import look
-
-        return look(first, words[1:])
     if first and not first.startswith("-"):
         if not os.path.isfile(first):
             from runtime.cli.line.mistaken_words import refuse_command_word
@@ -127,10 +50,11 @@ def _command(words: Sequence[str]) -> int:
             from runtime.cli.line.mistaken_words import refuse_program
 
             refuse_program(words)
-    return _dispatch(read_options(words))
+    return dispatch(read_options(words))
 
 
-def _dispatch(options: Options) -> int:
+def dispatch(options: Options) -> int:
+    """Do what a command line that names a program or a descriptor asks for."""
     # Heavy modules are imported when they are used, so that `gcm-deploy --help` need not load them.
     from runtime.cli.load import load_deployment
 

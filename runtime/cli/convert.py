@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-from collections.abc import Sequence
 
 from gcm.cli.common_options import Option
 from gcm.documents import Diagnostics, XmlNode, read_document
@@ -14,19 +14,18 @@ from runtime.cli.streams import write
 from runtime.exit_codes import FAULTS
 from runtime.shown_text import shown_lines
 
-_DESCRIPTION = """\
-Write a descriptor of an older language as one of ours: urn:gcm:application:1.0 with the files of
-resources that it names, urn:gcm:deployment:1.0, or <ProActiveDescriptor>. What has no counterpart
-is named with its line."""
+_MORE = """\
+The older languages are urn:gcm:application:1.0 with the files of resources that it names,
+urn:gcm:deployment:1.0, and <ProActiveDescriptor>. What has no counterpart is named with its
+line."""
 
-CONVERT = deploy_command(
-    "gcm-deploy convert", _DESCRIPTION,
+
+@deploy_command(
     Option("descriptor", metavar="FILE", help="the old descriptor"),
     Option("-o", "--output", metavar="FILE", help="the new file; by default the standard output"),
+    more=_MORE,
 )  # fmt: skip
-
-
-def convert_descriptor(words: Sequence[str]) -> int:
+def convert(found: argparse.Namespace) -> int:
     """Convert a file, tell what has no counterpart, and return the exit code.
 
     Raises:
@@ -34,9 +33,8 @@ def convert_descriptor(words: Sequence[str]) -> int:
         OutputFailed: the new file exists already, or cannot be written.
     """
     from runtime.cli.write import save
-    from runtime.deployment.legacy import convert
+    from runtime.deployment import legacy
 
-    found = CONVERT.parser().parse_args(words)
     diagnostics = Diagnostics()
     root = read_document(found.descriptor, diagnostics=diagnostics)
 
@@ -49,7 +47,7 @@ def convert_descriptor(words: Sequence[str]) -> int:
             print(f"gcm-deploy: {shown_lines(str(one))}", file=sys.stderr)
         return FAULTS
     try:
-        made = convert(root, load)
+        made = legacy.convert(root, load)
     except ValueError as fault:
         raise UsageError(
             f"{found.descriptor}: {fault}", cure="gcm check FILE reads our own descriptors"

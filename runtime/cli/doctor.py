@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from runtime.deployment.model import PeersRequest
     from runtime.doctor.examination import Examination, Say
 
-_DESCRIPTION = """\
-Examine this machine, or all hosts of a descriptor, and report what will not work, why it matters
-and how to fix it. The application is not started, and nothing stays on any host."""
+_MORE = """\
+All hosts of a descriptor are examined, or without one this machine; each problem is named with why
+it matters and how to fix it. The application is not started, and nothing stays on any host."""
 
 _EPILOG = """\
 examples:
@@ -37,8 +37,8 @@ exit codes:
 
 DEFAULT_TIMEOUT = 30.0
 
-DOCTOR = deploy_command(
-    "gcm-deploy doctor", _DESCRIPTION,
+
+@deploy_command(
     Option("descriptor", nargs="?", metavar="DESCRIPTOR",
            help="what would be deployed; without one this machine is examined"),
     SETTINGS, FORMAT,
@@ -47,13 +47,10 @@ DOCTOR = deploy_command(
     Option("--in-job", action="store_true",
            help="try two ranks in a job of one minute of each batch system"),
     Option("--quiet", action="store_true", help="do not tell what is being waited for"),
-    epilog=_EPILOG,
+    more=_MORE, epilog=_EPILOG,
 )  # fmt: skip
-
-
-def run_doctor(words: Sequence[str]) -> int:
+def doctor(found: argparse.Namespace) -> int:
     """Examine, write what was found, and return the exit code."""
-    found = DOCTOR.parser().parse_args(words)
     style = Format(found.format)
     deployment = None
     if found.descriptor:

@@ -7,7 +7,7 @@ import sys
 
 from runtime.errors import GridError
 
-NAMES = ("gcm-deploy", "gcm-run")
+NAMES = ("gcm-deploy", "gcm-peer", "gcm-run")
 COMMAND = next((one for one in NAMES if one == os.path.basename(sys.argv[0])), NAMES[0])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,10 +23,10 @@ from runtime.shown_text import shown_lines
 NOT_OPEN = 1
 """The exit code of `--check` where a connection is not open."""
 
-_DESCRIPTION = """\
-Log in to hosts that ask for a password, a second factor or the touch of a hardware key: once, on
-this terminal, with the system's ssh. The connection stays open in the background, and runs share
-it; they never ask for anything themselves."""
+_MORE = """\
+For hosts that ask for a password, a second factor or the touch of a hardware key: log in on this
+terminal, with the system's ssh. The connection stays open in the background, and runs share it;
+they never ask for anything themselves."""
 
 _EPILOG = """\
 examples:
@@ -41,8 +42,11 @@ exit codes:
   0 all are open; 1 with --check, one is not; 203 one could not be opened; 201 the descriptor has
   faults; 202 the command line is wrong"""
 
-LOGIN = deploy_command(
-    "gcm-deploy login", _DESCRIPTION,
+
+Way = tuple[SshHop, ...]
+
+
+@deploy_command(
     Option("places", nargs="+", metavar="PLACE",
            help="[USER@]HOST,... as for -H, or a descriptor for all its hosts"),
     SETTINGS,
@@ -51,19 +55,14 @@ LOGIN = deploy_command(
         Option("--end", action="store_true", help="end them, also while runs are using them"),
         excludes=True,
     ),
-    epilog=_EPILOG,
+    more=_MORE, epilog=_EPILOG,
 )  # fmt: skip
-
-Way = tuple[SshHop, ...]
-
-
-def log_in(words: Sequence[str]) -> int:
+def login(found: argparse.Namespace) -> int:
     """Open, check or end connections, and return the exit code.
 
     Raises:
         UsageError: a word is neither a descriptor nor a host, or there is nothing to log in to.
     """
-    found = LOGIN.parser().parse_args(words)
     ways: dict[Way, None] = {}
     for word in found.places:
         more = _ways_of(word, found.settings)

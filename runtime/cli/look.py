@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from gcm.cli.common_options import Option
@@ -32,28 +33,16 @@ _AT_ONCE = 16
 
 _EPILOG = """\
 examples:
-  gcm-deploy {command}                   all your runs on this machine
-  gcm-deploy {command} 4711              the run whose gcm-deploy is process 4711
-  gcm-deploy {command} --format json     for programs"""
+  {command}                   all your runs on this machine
+  {command} 4711              the run whose gcm-deploy is process 4711
+  {command} --format json     for programs"""
 
 _PROCESSES = Option("processes", metavar="PID", type=int, nargs="*",
                     help="process numbers of gcm-deploy; by default all")  # fmt: skip
-LOOKS = {
-    name: deploy_command(
-        f"gcm-deploy {name}", text, _PROCESSES, FORMAT, epilog=_EPILOG.format(command=name)
-    )
-    for name, text in (
-        ("ps", "Show your runs on this machine, and what each rank is doing."),
-        ("waits", "Show which ranks wait for which others, and which can never continue."),
-        ("stacks", "Show the Python stacks of all ranks."),
-    )
-}
-"""The commands that look at runs."""
+_looking = deploy_command(_PROCESSES, FORMAT, epilog=_EPILOG)
 
 
-TOP = deploy_command(
-    "gcm-deploy top",
-    "Watch a run in the terminal while it goes on: its clusters, and which ranks wait.",
+@deploy_command(
     Option("process", metavar="PID", type=int, nargs="?",
            help="the process number of gcm-deploy; by default that of your only run"),
     Option("--once", action="store_true", help="show the run once; so without a terminal"),
@@ -63,15 +52,12 @@ examples:
   gcm-deploy top 4711             the run whose gcm-deploy is process 4711
   gcm-deploy top --once | cat     once""",
 )  # fmt: skip
-
-
-def top(words: Sequence[str]) -> int:
+def top(found: argparse.Namespace) -> int:
     """Show a run that goes on as a tree, which is erased at the end; return the exit code.
 
     Raises:
         UsageError: the process is not a run, or there are several.
     """
-    found = TOP.parser().parse_args(words)
     process = found.process or only_run("top")
     if process is None:
         return NOTHING_RUNS
@@ -118,28 +104,50 @@ def _show_once(facts: Iterator[Fact]) -> None:
     write("".join(f"{plain(line)}\n" for line in lines))
 
 
-def look(command: str, words: Sequence[str]) -> int:
+@_looking
+def ps(found: argparse.Namespace) -> int:
+    """Show what each rank is doing."""
+    return _look(found, lambda run: run.ps(columns_of(sys.stdout)))
+
+
+@_looking
+def waits(found: argparse.Namespace) -> int:
+    """Show who waits for whom."""
+    return _look(found, RunInspection.waits)
+
+
+@_looking
+def stacks(found: argparse.Namespace) -> int:
+    """Show the stacks of ranks."""
+    return _look(found, RunInspection.stacks, with_stacks=True)
+
+
+def _look(
+    found: argparse.Namespace,
+    show: Callable[[RunInspection], Iterator[str]],
+    *,
+    with_stacks: bool = False,
+) -> int:
     """Show what runs are doing; return the exit code.
 
     Raises:
         UsageError: a given process is not a run.
     """
-    found = LOOKS[command].parser().parse_args(words)
-    runs = _asked(command, found.processes)
+    runs = _asked(found.processes, with_stacks=with_stacks)
     if found.format == Format.JSON:
         import json
 
         plain = [run.as_dict() for run in runs]
         write(json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
     else:
-        write("".join(f"{line}\n" for run in runs for line in _lines(command, run)))
+        write("".join(f"{line}\n" for run in runs for line in show(run)))
     if not runs:
         print("gcm-deploy: you have no runs on this machine", file=sys.stderr)
         return NOTHING_RUNS
     return 0
 
 
-def _asked(command: str, processes: Sequence[int]) -> list[RunInspection]:
+def _asked(processes: Sequence[int], *, with_stacks: bool) -> list[RunInspection]:
     """Ask runs, all at once, and return what each answers.
 
     One that was not named is left out if it does not answer as a run: it may have just ended, or
@@ -151,7 +159,7 @@ def _asked(command: str, processes: Sequence[int]) -> list[RunInspection]:
     def ask(process: int) -> RunInspection | UsageError:
         run = RunInspection(process)
         try:
-            for fact in inspected(process, stacks=command == "stacks"):
+            for fact in inspected(process, stacks=with_stacks):
                 run.take(fact)
         except UsageError as fault:
             return fault
@@ -167,9 +175,3 @@ def _asked(command: str, processes: Sequence[int]) -> list[RunInspection]:
             elif os.getuid() == 0 and not isinstance(one, NotARun):
                 print(f"gcm-deploy: {shown_lines(str(one))}", file=sys.stderr)
     return found
-
-
-def _lines(command: str, run: RunInspection) -> Iterator[str]:
-    if command == "ps":
-        return run.ps(columns_of(sys.stdout))
-    return run.waits() if command == "waits" else run.stacks()

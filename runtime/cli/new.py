@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import sys
-from collections.abc import Sequence
 from typing import TextIO
 
 from gcm.cli.common_options import Option
@@ -17,9 +17,9 @@ from runtime.cli.load import read_document
 from runtime.cli.write import check_folder, save
 from runtime.exit_codes import FAULTS
 
-_DESCRIPTION = """\
-Ask four questions and write a descriptor with comments. In brackets is what an empty answer means.
-Answers may also be piped in, one on each line, or given as options."""
+_MORE = """\
+In brackets is what an empty answer means. Answers may also be piped in, one on each line, or given
+as options."""
 
 _EPILOG = """\
 examples:
@@ -28,24 +28,21 @@ examples:
   printf 'ring.py\\nhere\\n2x4\\nall\\n' | gcm-deploy new
   gcm-deploy new --program 'ring.py 20' --where lyon,porto --ranks 4 --results 'out/*.npy'"""
 
-NEW = deploy_command(
-    "gcm-deploy new", _DESCRIPTION,
+
+@deploy_command(
     Option("file", nargs="?", metavar="FILE",
            help="what to write; called like the program by default"),
     *(Option(f"--{one.option}", metavar="ANSWER", help=one.meaning) for one in QUESTIONS),
     Option("--overwrite", action="store_true", help="replace the file if it exists"),
-    epilog=_EPILOG,
+    more=_MORE, epilog=_EPILOG,
 )  # fmt: skip
-
-
-def write_new(words: Sequence[str]) -> int:
+def new(found: argparse.Namespace) -> int:
     """Ask, write the descriptor, and say how to run it; return the exit code.
 
     Raises:
         UsageError: an answer is missing or wrong, and there is no terminal to ask again.
         OutputFailed: the file cannot be written.
     """
-    found = NEW.parser().parse_args(words)
     check_folder(found.file or "")  # fails before any question is asked
     dialogue = Dialogue(sys.stdin, sys.stderr)
     first, *others = QUESTIONS

@@ -9,58 +9,33 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from itertools import islice
 
-from gcm.cli.common_options import CommandTable, Option
+from gcm.cli.command_table import CommandTable
+from gcm.cli.common_options import Option
 from gcm.cli.options import GCM
-from runtime.cli.accept import ACCEPT
-from runtime.cli.attach import ATTACH, LIST, LOGS, STOP
-from runtime.cli.convert import CONVERT
-from runtime.cli.doctor import DOCTOR
-from runtime.cli.gcm_run import GCM_RUN
+from runtime.cli.lab_run import GCM_RUN
 from runtime.cli.line.options import GCM_DEPLOY
-from runtime.cli.login import LOGIN
-from runtime.cli.look import LOOKS, TOP
-from runtime.cli.new import NEW
-from runtime.cli.tune import TUNE
-from runtime.cli.view import COMPARE, VIEW
-from runtime.cli.web import WEB
-from runtime.peers.commands.advise import ADVISE
-from runtime.peers.commands.peer_options import GCM_PEER
+from runtime.cli.peer import GCM_PEER
 
-COMMANDS = (
-    GCM,
-    GCM_DEPLOY,
-    DOCTOR,
-    LOGIN,
-    TUNE,
-    CONVERT,
-    ACCEPT,
-    NEW,
-    *LOOKS.values(),
-    TOP,
-    VIEW,
-    COMPARE,
-    WEB,
-    LIST,
-    ATTACH,
-    LOGS,
-    STOP,
-    GCM_RUN,
-    ADVISE,
-    GCM_PEER,
-)
-"""All commands with options; the others that `completion` has everywhere take a shell."""
+PROGRAMS = (GCM, GCM_DEPLOY, GCM_PEER, GCM_RUN)
+"""All programs; what `gcm-run` shares with `gcm-peer` is told there."""
 
 
 def render_options() -> str:
-    """Return the options of each command, in Markdown; one that several share is explained once."""
+    """Return the commands and their options, in Markdown; a shared option is explained once."""
     explained: dict[str, str] = {}
-    return "\n".join(
-        line for command in COMMANDS for line in _rendered(command, command.name, explained)
-    )
+    lines = ["| command | what it does |", "|---|---|"]
+    for program in PROGRAMS:
+        lines += [f"| `{program.name} {one.word}` | {one.summary} |" for one in program.commands]
+    lines += [""]
+    for program in PROGRAMS[:-1]:
+        for table in program.tables():
+            lines += _rendered(table, explained)
+    return "\n".join(lines)
 
 
-def _rendered(command: CommandTable, name: str, explained: dict[str, str]) -> Iterator[str]:
+def _rendered(command: CommandTable, explained: dict[str, str]) -> Iterator[str]:
     """Yield the options of a command; `explained` has the lines so far, with their commands."""
     rows = [row for row in command.rows() if row.help and row.help is not argparse.SUPPRESS]
     rows = [row for row in rows if row.names != ("--version",)]
@@ -72,12 +47,10 @@ def _rendered(command: CommandTable, name: str, explained: dict[str, str]) -> It
             word = _value(row) if _is_positional(row) else row.names[0]
             shared.setdefault(explained[line], []).append(f"`{word}`")
     if rows:
-        yield from (f"### `{name}`", "", *own)
+        yield from (f"### `{command.name}`", "", *own)
         yield from (f"- as for `{one}`: {', '.join(words)}" for one, words in shared.items())
         yield ""
-    explained.update(dict.fromkeys(own, name))
-    for one in command.commands:
-        yield from _rendered(one, f"{name} {one.name}", explained)
+    explained.update(dict.fromkeys(own, command.name))
 
 
 def _written(row: Option) -> str:
@@ -106,44 +79,35 @@ def manual_pages() -> dict[str, str]:
     Commands that are the first word of another one, as `gcm-deploy doctor`, are sections of its
     page.
     """
-    of_program: dict[str, list[CommandTable]] = {}
-    for command in COMMANDS:
-        of_program.setdefault(command.name.partition(" ")[0], []).append(command)
-    return {
-        f"{name}.1": "\n".join(_page(name, commands)) + "\n"
-        for name, commands in of_program.items()
-    }
+    return {f"{one.name}.1": "\n".join(_page(one)) + "\n" for one in PROGRAMS}
 
 
-def _page(name: str, commands: list[CommandTable]) -> Iterator[str]:
-    first, *others = commands
+def _page(program: CommandTable) -> Iterator[str]:
+    name = program.name
     yield f'.TH {name.upper()} 1 "" "" "GCM for Python"'
-    yield from (".SH NAME", f"{_roff(name)} \\- {_roff(first.summary.rstrip('.'))}")
+    yield from (".SH NAME", f"{_roff(name)} \\- {_roff(program.summary.rstrip('.'))}")
     yield ".SH SYNOPSIS"
-    usage = first.parser().format_usage().removeprefix("usage: ")
+    parser = program.parser(())
+    usage = parser.format_usage().removeprefix("usage: ")
     yield from _verbatim("\n".join(map(str.strip, usage.splitlines())))
     yield ".SH DESCRIPTION"
-    yield from _verbatim(first.parser().description or "")
+    yield from _verbatim(parser.description or "")
     yield ".SH OPTIONS"
-    yield from _options(first)
-    inner = [(f"{name} {one.name}", one) for one in first.commands]
-    if inner or others:
-        yield ".SH COMMANDS"
-    for called, command in (*inner, *((one.name, one) for one in others)):
-        yield from _section(called, command)
-    if epilog := first.parser().epilog:
+    yield from _options(program)
+    yield ".SH COMMANDS"
+    for command in islice(program.tables(), 1, None):
+        yield from _section(command)
+    if parser.epilog:
         yield ".SH NOTES"
-        yield from _verbatim(epilog)
+        yield from _verbatim(parser.epilog)
 
 
-def _section(name: str, command: CommandTable) -> Iterator[str]:
-    yield f".SS {_roff(name)}"
-    parser = command.parser()
+def _section(command: CommandTable) -> Iterator[str]:
+    yield f".SS {_roff(command.name)}"
+    parser = command.parser(())
     yield from (_roff(parser.description or ""), ".PP")
     yield from _options(command)
     yield from _verbatim(parser.epilog or "")
-    for one in command.commands:
-        yield from _section(f"{name} {one.name}", one)
 
 
 def _options(command: CommandTable) -> Iterator[str]:

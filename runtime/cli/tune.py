@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -23,11 +24,10 @@ if TYPE_CHECKING:
     from runtime.collectives.tuning import Timing
     from runtime.deployment import Deployment
 
-_DESCRIPTION = """\
-Measure on the machine of a descriptor by which plan and in which segments each collective is
-fastest, with a program of its own in place of the application. What differs from the usual plans
-is stored beside the descriptor, machine.plans for machine.xml, and used by its runs from then on.
-Delete the file to undo that."""
+_MORE = """\
+Which plan and which segments are fastest for each collective is measured with a program of its own
+in place of the application. What differs from the usual plans is stored beside the descriptor,
+machine.plans for machine.xml, and used by its runs from then on. Delete the file to undo that."""
 
 _EPILOG = """\
 examples:
@@ -36,19 +36,17 @@ examples:
 
 _PROGRAM = "runtime.mpi.collectives.measuring"
 
-TUNE = deploy_command(
-    "gcm-deploy tune", _DESCRIPTION,
+
+@deploy_command(
     Option("descriptor", metavar="DESCRIPTOR", help="the machine, and who runs on it"),
     SETTINGS,
     Option("--rounds", metavar="N", read=number_of("rounds"), default=5,
            help="how often all plans take turns (default: %(default)d)"),
     Option("--timeout", metavar="SECONDS", read=seconds, default=DEFAULT_TIMEOUT,
            help="give up if it has not started by then (default: %(default)g)"),
-    epilog=_EPILOG,
+    more=_MORE, epilog=_EPILOG,
 )  # fmt: skip
-
-
-def tune(words: Sequence[str]) -> int:
+def tune(found: argparse.Namespace) -> int:
     """Measure, write the table and the file, and return the exit code.
 
     Raises:
@@ -60,7 +58,6 @@ def tune(words: Sequence[str]) -> int:
     from runtime.deployment import make_plan
     from runtime.processes.launcher.machine import Machine
 
-    found = TUNE.parser().parse_args(words)
     file = tuned_file(found.descriptor)
     check_folder(file)
     sets = [word for name, value in found.settings for word in ("--set", f"{name}={value}")]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from enum import StrEnum
 
@@ -23,8 +24,6 @@ from runtime.views.plain_lines import PlainLines
 from runtime.views.progress_tree import ProgressTree
 from runtime.views.summary import as_json, as_text
 
-_DESCRIPTION = "Show a run that gcm-deploy --record FILE has recorded."
-
 _EPILOG = """\
 examples:
   gcm-deploy --record run.facts laptop.xml      record a run
@@ -43,8 +42,7 @@ class Shown(StrEnum):
     LINES = "lines"
 
 
-VIEW = deploy_command(
-    "gcm-deploy view", _DESCRIPTION,
+@deploy_command(
     Option("file", metavar="FILE", help="what gcm-deploy --record FILE has written"),
     Option("--show", choices=[str(one) for one in Shown], default=Shown.SUMMARY,
            help="the summary, with the errors of the run; the tree as it was last; or all lines"),
@@ -56,15 +54,12 @@ VIEW = deploy_command(
            help="write what gcm-deploy --trace does, if that was given with --record"),
     epilog=_EPILOG,
 )  # fmt: skip
-
-
-def view(words: Sequence[str]) -> int:
+def view(found: argparse.Namespace) -> int:
     """Show a recorded run; return the exit code.
 
     Raises:
         UsageError: the file is no record of a run.
     """
-    found = VIEW.parser().parse_args(words)
     if found.report or found.trace:
         return _written(found.file, found.report, found.trace)
     account, tree, last = RunAccount(), ProgressTree(), 0.0
@@ -110,17 +105,14 @@ def _written(file: str, report: str, trace: str) -> int:
     return 0
 
 
-COMPARE = deploy_command(
-    "gcm-deploy compare", "Compare two runs that gcm-deploy --record FILE has recorded.",
+@deploy_command(
     Option("first", metavar="FIRST", help="what gcm-deploy --record FILE has written"),
     Option("second", metavar="SECOND", help="the same of another run"),
     epilog="""\
 examples:
   gcm-deploy compare before.facts after.facts   what has become faster or slower, and where""",
 )  # fmt: skip
-
-
-def compare(words: Sequence[str]) -> int:
+def compare(found: argparse.Namespace) -> int:
     """Show in which figures two recorded runs differ; return the exit code.
 
     Raises:
@@ -128,7 +120,6 @@ def compare(words: Sequence[str]) -> int:
     """
     from runtime.views.comparison import RunFigures, comparison
 
-    found = COMPARE.parser().parse_args(words)
     runs = []
     for file in (found.first, found.second):
         figures = RunFigures()

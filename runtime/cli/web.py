@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 
 from gcm.cli.common_options import Option, port
@@ -15,9 +16,8 @@ from runtime.cli.screens.report import LivingPage
 from runtime.cli.view import recorded
 from runtime.views.facts import Fact
 
-WEB = deploy_command(
-    "gcm-deploy web",
-    "Show a run in a browser of this machine: one that goes on, or one that was recorded.",
+
+@deploy_command(
     Option("run", metavar="PID|FILE", nargs="?", default="",
            help="the process number of gcm-deploy, by default that of your only run; or a recorded "
            "run"),
@@ -30,15 +30,12 @@ examples:
   gcm-deploy web run.facts            a recorded run
   gcm-deploy web --port 8080 4711     where a tunnel of ssh leads to it""",
 )  # fmt: skip
-
-
-def web(words: Sequence[str]) -> int:
+def web(found: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C; return the exit code.
 
     Raises:
         UsageError: there is no such run, or there are several, or the port is taken.
     """
-    found = WEB.parser().parse_args(words)
     run = found.run or only_run("web")
     if run is None:
         return NOTHING_RUNS

@@ -1,7 +1,7 @@
 """The services of a peer: read this first.
 
 ```
-user's gcm-run ──► Reservation, Staging, Launch ──► peer
+user's command ──► Reservation, Staging, Launch ──► peer
 peer           ──► LabMembership                ──► peer, supernode
 supernode      ──► LabMembership (exchange)     ──► supernode
 peer           ──► Staging (get)                ──► peer

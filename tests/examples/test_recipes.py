@@ -27,6 +27,7 @@ FILES = {
     "Add a message of control": 3,
     "Add a batch system": 3,
     "Add a failure detector": 2,
+    "Add a command": 2,
 }
 """How many files of the packages each recipe changes."""
 

@@ -72,7 +72,7 @@ while True:
         print("it has run out, and", "I was cut off" if was_cut_off else "nobody knows why")
         break
 """
-PEER = "import sys; from runtime.peers.commands.peer_command import main; sys.exit(main())"
+PEER = "import sys; from runtime.cli import peer_main; sys.exit(peer_main())"
 SETTINGS = """\
 alive_every = 0.3
 expire_after = 1.5

@@ -25,7 +25,7 @@ from runtime.peers.daemon import find_running
 
 MEMBER = Path(__file__).with_name("lab_member.py")
 PATH = "/usr/bin:/bin"
-PEER = "import sys; from runtime.peers.commands.peer_command import main; sys.exit(main())"
+PEER = "import sys; from runtime.cli import peer_main; sys.exit(peer_main())"
 SETTINGS = 'listen = "127.0.0.1"\nports = 0\nping_every = 3600\n'
 
 

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
 PEER = (
     sys.executable,
     "-c",
-    "import sys; from runtime.peers.commands.peer_command import main; sys.exit(main())",
+    "import sys; from runtime.cli import peer_main; sys.exit(peer_main())",
 )
 LISTING = """\
 import os

@@ -1,15 +1,18 @@
-"""`gcm-deploy completion`: prints the completion script of a shell."""
+"""Completion of `gcm-deploy`, `gcm-peer` and `gcm-run`: the script of a shell."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import argparse
+from collections.abc import Mapping
 
-from gcm.cli.common_options import SHELL, SHELLS, CommandTable
+from gcm.cli.command_table import command
+from gcm.cli.common_options import SHELL, SHELLS
 from gcm.cli.completion import completion_script
-from runtime.cli.line.options import FIRST_WORDS, deploy_command
+from runtime.cli.commands import COMMANDS
+from runtime.cli.line.options import GCM_DEPLOY, deploy_command
 from runtime.cli.streams import write
 
-_WORDS = " ".join(FIRST_WORDS)
+_WORDS = " ".join(one.word for one in COMMANDS["gcm-deploy"])
 _PROGRAM = {
     "bash": "_gcm_deploy_files",
     "zsh": "{_files; compadd -- " + _WORDS + "}",
@@ -47,34 +50,53 @@ _FILES = {
     "preamble": {"bash": '_gcm_run_files() {\n  compgen -f -- "$1"\n}'},
 }
 
-_PLACES: Mapping[str, Mapping[str, Mapping[str, object]]]
-_PLACES = {
-    "gcm-deploy": {"descriptor": _PROGRAM, "arguments": _BEHIND},
-    "gcm-run": {"program": _FILES},
-}
-"""How the words that are no options are completed."""
-
-
-def completion_command(command: str) -> CommandTable:
-    """Return the table of the command that completes another one."""
-    return deploy_command(
-        f"{command} completion",
-        f"Print the script with which a shell completes {command}.",
-        SHELL,
-        epilog=f"""\
+_EPILOG = """\
 examples:
-  eval "$({command} completion bash)"       in ~/.bashrc; likewise for zsh, in ~/.zshrc
-  {command} completion fish | source        in ~/.config/fish/config.fish""",
-    )
+  eval "$({command} bash)"       in ~/.bashrc; likewise for zsh, in ~/.zshrc
+  {command} fish | source        in ~/.config/fish/config.fish"""
+
+_of = deploy_command(SHELL, epilog=_EPILOG)
 
 
-def print_completion(words: Sequence[str], command: CommandTable) -> int:
-    """Write the script of a command for the named shell."""
-    shell = completion_command(command.name).parser().parse_args(words).shell
-    parser = command.parser()
+@_of
+def of_deploy(found: argparse.Namespace) -> int:
+    """Print the script for gcm-deploy."""
+    parser = GCM_DEPLOY.parser()
+    _complete(parser, "descriptor", _PROGRAM)
+    _complete(parser, "arguments", _BEHIND)
+    return _print(parser, found.shell)
+
+
+@command(SHELL, epilog=_EPILOG)
+def of_peer(found: argparse.Namespace) -> int:
+    """Print the script for gcm-peer."""
+    from runtime.cli.peer import GCM_PEER
+
+    parser = GCM_PEER.parser()
+    (commands,) = parser._subparsers._group_actions  # type: ignore[union-attr]  # there are some
+    assert isinstance(commands.choices, Mapping)
+    _complete(commands.choices["run"], "program", _FILES)
+    return _print(parser, found.shell)
+
+
+@_of
+def of_run(found: argparse.Namespace) -> int:
+    """Print the script for gcm-run."""
+    from runtime.cli.peer import GCM_PEER
+
+    parser = next(one for one in GCM_PEER.commands if one.word == "run").table("gcm-peer").parser()
+    parser.prog = "gcm-run"
+    _complete(parser, "program", _FILES)
+    return _print(parser, found.shell)
+
+
+def _complete(parser: argparse.ArgumentParser, name: str, how: Mapping[str, object]) -> None:
+    """Let the words that are no options be completed, which only the command itself tells apart."""
     known = {one.dest: one for one in parser._get_positional_actions()}
-    for name, how in _PLACES[command.name].items():
-        place = known.get(name) or parser.add_argument(name, nargs="*")
-        place.complete = how  # type: ignore[attr-defined]  # where shtab looks for it
+    place = known.get(name) or parser.add_argument(name, nargs="*")
+    place.complete = how  # type: ignore[attr-defined]  # where shtab looks for it
+
+
+def _print(parser: argparse.ArgumentParser, shell: str) -> int:
     write(completion_script(parser, shell) + "\n")
     return 0

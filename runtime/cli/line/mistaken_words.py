@@ -13,7 +13,7 @@ from gcm.cli.root_tag import root_tag
 from gcm.suggestion import did_you_mean, nearest
 from runtime.cli.errors import UsageError
 from runtime.cli.line.document import is_program
-from runtime.cli.line.options import FIRST_WORDS, GCM_DEPLOY, Options
+from runtime.cli.line.options import GCM_DEPLOY, Options
 from runtime.cli.line.words import MACHINE, missing_machine
 
 _RUN = "gcm-deploy {files}"
@@ -52,7 +52,7 @@ def refuse_command_word(words: Sequence[str]) -> None:
     unknown = f"'{verb}' is neither a file nor a command of gcm-deploy"
     if os.path.splitext(verb)[1]:
         return
-    if meant := did_you_mean(verb, FIRST_WORDS):
+    if meant := did_you_mean(verb, [one.word for one in GCM_DEPLOY.commands]):
         raise UsageError(f"{unknown}; {meant}")
     if close := nearest(verb, _VERBS):
         raise UsageError(f"{unknown}; type: {_instead(close, files)}")
@@ -67,7 +67,7 @@ def refuse_program(words: Sequence[str]) -> None:
 
 
 def about_named_hosts(words: Sequence[str]) -> str:
-    """Return what to say to `gcm-run` with an option that names hosts, or nothing."""
+    """Return what to say to `gcm-peer run` with an option that names hosts, or nothing."""
     rows = [row for row in GCM_DEPLOY.rows() if row.dest in ("hosts", "each", "oversubscribe")]
     known = {name for row in rows for name in (*row.names, *row.also)}
     found = next((name for one in words if (name := one.partition("=")[0]) in known), "")

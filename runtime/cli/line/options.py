@@ -9,10 +9,10 @@ from dataclasses import field, replace
 from enum import StrEnum
 from functools import partial
 
+from gcm.cli.command_table import CommandTable, command
 from gcm.cli.common_options import (
     VERSION,
     CommandParser,
-    CommandTable,
     Option,
     OptionGroup,
     number_of,
@@ -20,27 +20,14 @@ from gcm.cli.common_options import (
 )
 from gcm.records import dataclass
 from runtime.allocations import present_job
+from runtime.cli.commands import COMMANDS
 from runtime.cli.line import values
 from runtime.cli.line.words import OneLine, cut, one_line_of
 from runtime.exit_codes import WRONG_USAGE
 
 _USAGE = """\
 gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ...]
-       gcm-deploy [options] DESCRIPTOR [-- ARGUMENT ...]
-       gcm-deploy doctor [DESCRIPTOR]
-       gcm-deploy login HOST|DESCRIPTOR ...
-       gcm-deploy tune DESCRIPTOR
-       gcm-deploy convert OLD-DESCRIPTOR
-       gcm-deploy accept [PATH ...]
-       gcm-deploy new [FILE]
-       gcm-deploy ps|stacks|waits [PID ...]
-       gcm-deploy list
-       gcm-deploy attach|logs|stop [RUN]
-       gcm-deploy view FILE
-       gcm-deploy compare FIRST SECOND
-       gcm-deploy web PID|FILE
-       gcm-deploy top [PID]
-       gcm-deploy completion bash|zsh|fish"""
+       gcm-deploy [options] DESCRIPTOR [-- ARGUMENT ...]"""
 
 _DESCRIPTION = """\
 Run an MPI program on several clusters as if they were one machine.
@@ -49,13 +36,8 @@ Run an MPI program on several clusters as if they were one machine.
   gcm-deploy --emulate 2x2x2 ring.py      2 sites of 2 clusters of 2 ranks, on this machine
   gcm-deploy -H ana@lyon:4,porto:4 ring.py --steps 20
                                           a cluster on each host, reached over ssh
-  gcm-deploy new                          ask four questions and write a descriptor
-  gcm-deploy doctor laptop.xml            report what would not work, and how to fix it
-  gcm-deploy tune laptop.xml              measure which plans of collectives are fastest there
-  gcm-deploy login ana@lyon               log in once where a host asks for a second factor
   gcm-deploy laptop.xml -- --steps 20     run what a descriptor describes
   gcm-deploy --dry-run laptop.xml         show what would be started, and start nothing
-  gcm-deploy waits                        in another terminal: which ranks wait for which others
 
 The output of the program goes to standard output and standard error; messages of gcm-deploy itself
 go to standard error."""
@@ -97,14 +79,8 @@ class ProgressMode(StrEnum):
     NEVER = "never"
 
 
-deploy_command = partial(CommandTable, wrong_usage=WRONG_USAGE)
-"""Makes the table of a command of `gcm-deploy` or `gcm-run`, which share their exit codes."""
-
-FIRST_WORDS = (
-    "new", "doctor", "login", "completion", "ps", "stacks", "waits", "view", "compare", "convert",
-    "list", "attach", "logs", "stop", "web", "top", "tune", "accept",
-)  # fmt: skip
-"""The commands that can be the first word."""
+deploy_command = partial(command, wrong_usage=WRONG_USAGE)
+"""Gives a function the options of a command that has the exit codes of `gcm-deploy`."""
 
 FORMAT = Option("--format", choices=[str(one) for one in Format], default=Format.TEXT,
                 help="for people or for programs")  # fmt: skip
@@ -257,12 +233,13 @@ _NEEDS_A_RUN = (
 )  # fmt: skip
 """The options for which something has to run, by where their values are kept."""
 
-GCM_DEPLOY = deploy_command(
+GCM_DEPLOY = CommandTable(
     "gcm-deploy", _DESCRIPTION,
     Option("descriptor", nargs="?", default="", metavar="DESCRIPTOR",
            help="what to deploy: an XML file; arguments behind '--' take the place of its own"),
     _MACHINE, _INSTEAD, WATCHING, DETACH, REPLACE, PLANS, SETTINGS, VARIABLES, VERSION,
-    epilog=_EPILOG, usage=_USAGE,
+    epilog=_EPILOG, usage=_USAGE, commands=COMMANDS["gcm-deploy"], other_words=True,
+    wrong_usage=WRONG_USAGE,
 )  # fmt: skip
 """What precedes the arguments of the program."""
 
@@ -337,9 +314,9 @@ def read_options(words: Sequence[str]) -> Options:
     return options_of(found, one_line, pieces.arguments)
 
 
-def ignored_without_a_run(command: CommandTable, found: argparse.Namespace) -> str:
+def ignored_without_a_run(table: CommandTable, found: argparse.Namespace) -> str:
     """Return what is wrong with options of a run beside one that runs nothing; "" for nothing."""
-    rows = {row.dest: row.names[0] for row in command.rows()}
+    rows = {row.dest: row.names[0] for row in table.rows()}
     instead = [rows[one] for one in _INSTEAD_OF_A_RUN if one in rows and getattr(found, one)]
     needing = [rows[one] for one in _NEEDS_A_RUN if one in rows and getattr(found, one)]
     if not instead or not needing:

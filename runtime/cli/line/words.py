@@ -8,7 +8,8 @@ from dataclasses import field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gcm.cli.common_options import CommandParser, CommandTable
+from gcm.cli.command_table import CommandTable
+from gcm.cli.common_options import CommandParser
 from gcm.records import dataclass
 
 if TYPE_CHECKING:

@@ -71,7 +71,7 @@ class StepsScreen:
                 self._live.update(self._drawn(), refresh=True)
             elif (change.detail or change.state == StepState.RUNNING) and self._is_time():
                 detail = f": {shown(change.detail, LONGEST_CELL)}" if change.detail else ""
-                print(f"gcm-run: {step}{detail}", file=sys.stderr, flush=True)
+                print(f"gcm-peer: {step}{detail}", file=sys.stderr, flush=True)
 
     def _is_time(self) -> bool:
         """Return whether a line may be told now."""

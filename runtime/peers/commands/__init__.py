@@ -1,1 +1,1 @@
-"""The commands `gcm-peer` and `gcm-run`: parse, call, render."""
+"""What the commands of `gcm-peer` do: call and render."""

@@ -1,13 +1,14 @@
-"""`gcm-run advise`: how many replicas a run should have, as a table with a plot in it."""
+"""`gcm-peer advise`: how many replicas a run should have, as a table with a plot in it."""
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Sequence
 from math import log10
 from typing import TYPE_CHECKING, Any
 
-from gcm.cli.common_options import CommandTable, Option, number_of
+from gcm.cli.command_table import command
+from gcm.cli.common_options import Option, number_of
 from runtime.exit_codes import WRONG_USAGE
 from runtime.peers.advice import (
     Advice,
@@ -26,41 +27,19 @@ from runtime.peers.advice import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-_DESCRIPTION = """\
+_MORE = """\
 Tells how likely a run fails with 1, 2, 3... replicas of each process, which number is best, and
 the least one that reaches a target. A run fails when all replicas of any process do."""
 
 _EXAMPLES = """\
 examples:
-  gcm-run advise --failure-rate 1/30d --processes 128 --time 2h
-  gcm-run advise --failure-rate 5% --processes 128 --time 2h --slowdown 0 --target 0.1%
+  {command} --failure-rate 1/30d --processes 128 --time 2h
+  {command} --failure-rate 5% --processes 128 --time 2h --slowdown 0 --target 0.1%
 """
 
 _EXIT_CODE = 0
 _BAR = 18
 _LEAST_SHOWN, _MOST_SHOWN = 6, 16
-
-
-def run_advise(words: Sequence[str]) -> int:
-    """Print what is advised; return the exit code: 0, or 1 if no number reaches the target."""
-    options = ADVISE.parser().parse_args(words)
-    kind, value = options.failure_rate
-    per_second = rate_for(value, options.time, options.shape) if kind == "chance" else value
-    risk = RunRisk(options.processes, options.time, per_second, options.shape, options.slowdown)
-    found = advise(risk, options.target)
-    if options.json:
-        print(json.dumps(_plain(found, options.target), indent=1))
-    else:
-        from rich.console import Console
-
-        console = Console(highlight=False, soft_wrap=True)
-        if console.is_terminal:
-            print_advice(found, risk, options.target, console)
-        else:  # a file keeps no blanks at the ends of lines
-            with console.capture() as shown:
-                print_advice(found, risk, options.target, console)
-            print(*(line.rstrip() for line in shown.get().splitlines()), sep="\n")
-    return _EXIT_CODE if found.least is not None else 1
 
 
 def print_advice(found: Advice, risk: RunRisk, target: float, console: Console) -> None:
@@ -104,7 +83,7 @@ def _sentence(found: Advice, target: float) -> str:
             f"it is {shown_chance(best.run_fails)} at best, with {best.replicas}. "
             "Make the run shorter, or let it write checkpoints"
         )
-    words = f"gcm-run -r {least.replicas} is enough for {shown_chance(target)}"
+    words = f"gcm-peer run -r {least.replicas} is enough for {shown_chance(target)}"
     if best.replicas > least.replicas:
         words += f"; more than {best.replicas} make it worse or no better"
     return words
@@ -168,8 +147,7 @@ def _from_0(written: str) -> float:
     return number
 
 
-ADVISE = CommandTable(
-    "gcm-run advise", _DESCRIPTION,
+@command(
     Option("--failure-rate", required=True, metavar="RATE", read=_failures,
            help="how often a host fails, as 1/30d or 0.01/h; or how likely within --time, as 5%%"),
     Option("-n", "--processes", required=True, metavar="N", read=number_of("processes"),
@@ -185,5 +163,24 @@ ADVISE = CommandTable(
            help="by how much of --time each further replica prolongs the run: 1 where replicas "
            "share the hosts there were, 0 where each has its own (default: 1)"),
     Option("--json", action="store_true", help="print all figures as JSON"),
-    epilog=_EXAMPLES, wrong_usage=WRONG_USAGE,
+    more=_MORE, epilog=_EXAMPLES, wrong_usage=WRONG_USAGE,
 )  # fmt: skip
+def advise_command(options: argparse.Namespace) -> int:
+    """Print what is advised; return the exit code: 0, or 1 if no number reaches the target."""
+    kind, value = options.failure_rate
+    per_second = rate_for(value, options.time, options.shape) if kind == "chance" else value
+    risk = RunRisk(options.processes, options.time, per_second, options.shape, options.slowdown)
+    found = advise(risk, options.target)
+    if options.json:
+        print(json.dumps(_plain(found, options.target), indent=1))
+    else:
+        from rich.console import Console
+
+        console = Console(highlight=False, soft_wrap=True)
+        if console.is_terminal:
+            print_advice(found, risk, options.target, console)
+        else:  # a file keeps no blanks at the ends of lines
+            with console.capture() as shown:
+                print_advice(found, risk, options.target, console)
+            print(*(line.rstrip() for line in shown.get().splitlines()), sep="\n")
+    return _EXIT_CODE if found.least is not None else 1

@@ -9,10 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from gcm.cli.completion import completion_script
 from gcm.cli.output import columns_of
 from runtime.peers.commands.lab_actions import install
-from runtime.peers.commands.peer_options import GCM_PEER
 from runtime.peers.configuration.folder import PeerFolder, user_credential
 from runtime.peers.configuration.reading import read
 from runtime.peers.configuration.settings import PORT, SETTINGS, reference, template
@@ -231,21 +229,3 @@ def _duration(seconds: float) -> str:
     if hours >= 1:
         return f"{hours:.1f} hours"
     return f"{minutes:.1f} minutes" if minutes >= 1 else f"{seconds:.0f} seconds"
-
-
-def completion(options: argparse.Namespace) -> int:
-    """Print the script that completes this command in a shell."""
-    print(completion_script(GCM_PEER.parser(), options.shell))
-    return 0
-
-
-ACTIONS = {
-    "boot": boot_peer,
-    "supernode": boot_supernode,
-    "halt": halt,
-    "status": status,
-    "hosts": hosts,
-    "config": config,
-    "completion": completion,
-}
-"""What each sub-command does."""

@@ -135,7 +135,3 @@ def _lab(named: str) -> Authority:
 
 def _now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
-
-
-LAB_ACTIONS = {"create": create, "invite": invite, "join": join, "show": show}
-"""What each action of `gcm-peer lab` does."""

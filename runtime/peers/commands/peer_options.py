@@ -1,35 +1,15 @@
-"""What can be written behind `gcm-peer`: its sub-commands, their options and their help."""
+"""The commands of `gcm-peer` with their options; what they do is loaded when they are run."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
 
-from gcm.cli.common_options import SHELL, CommandTable, Option, OptionGroup, ShowVersion, port
-
-_DESCRIPTION = """\
-Lend the idle time of this machine to a lab, and look at the machines of the lab.
-
-  gcm-peer lab create ourlab --supernode lab1      make a lab; keep the folder that it names
-  gcm-peer lab invite lab1 --supernode             write lab1.credential: hand it to the machine
-  gcm-peer lab invite desk7 --peer                 one for each machine that lends its time
-  gcm-peer lab invite alice --user                 one for each user
-  gcm-peer supernode --credential lab1.credential  on lab1: let the others find each other
-  gcm-peer boot --credential desk7.credential      on desk7: lend its time, from now on
-  gcm-peer lab join alice.credential               for alice: to run programs in the lab
-  gcm-peer hosts                                   the hosts of the lab, the nearest first
-  gcm-peer halt                                    end everything that runs here for others"""
-
-_EPILOG = """\
-exit codes:
-  0 success, 1 something failed, 2 the command line is wrong, 3 no daemon runs here,
-  130 Ctrl-C
-
-files: ~/.gcm/peer and ~/.gcm/supernode (--folder, GCM_PEER_FOLDER), ~/.gcm/labs,
-  ~/.gcm/credential (GCM_CREDENTIAL) for the user; GCM_FOLDER instead of ~/.gcm"""
+from gcm.cli.command_table import command
+from gcm.cli.common_options import Option, OptionGroup, port
 
 
 def _days(written: str) -> int:
+    """Return for how many days a credential is valid; raises ValueError for no such number."""
     found = int(written) if written.strip().isdecimal() else 0
     if not 0 < found <= 3650:
         raise ValueError(f"{written!r} is not 1 to 3650 days")
@@ -61,124 +41,189 @@ _STARTING = (
     _JSON,
 )  # fmt: skip
 
-_LAB_COMMANDS = (
-    CommandTable(
-        "create", "Make a lab; whoever keeps its folder decides who belongs to it.", _NAME,
-        Option("--supernode", dest="supernodes", action="append", default=[], metavar="HOST[:PORT]",
-               help="where a supernode will be; goes into all invitations"),
-        epilog="examples:\n  gcm-peer lab create ourlab --supernode lab1 --supernode lab2:7711",
-    ),
-    CommandTable(
-        "invite", "Write the credential of a new member, to hand out.", _NAME,
-        OptionGroup(
-            *(
-                Option(
-                    f"--{role}",
-                    dest="role",
-                    action="store_const",
-                    const=role,
-                    help=f"the member is a {role}",
-                )
-                for role in ("user", "peer", "supernode")
-            ),
-            excludes=True, required=True,
-        ),
-        Option("--days", read=_days, default=365, help="how many days it is valid (365)"),
-        Option("-o", "--output", default="", metavar="FILE", help="(NAME.credential)"),
-        _LAB,
-        epilog="examples:\n"
-        "  gcm-peer lab invite alice --user\n"
-        "  gcm-peer lab invite desk7 --peer --days 90 -o desk7.credential",
-    ),
-    CommandTable(
-        "join", "Put a credential where it belongs on this machine.",
-        Option("file", metavar="FILE"),
-        _FOLDER, epilog="examples:\n  gcm-peer lab join alice.credential",
-    ),
-    CommandTable(
-        "show", "Show a lab and its members.", _LAB, _JSON,
-    ),
-)  # fmt: skip
 
-GCM_PEER = CommandTable(
-    "gcm-peer", _DESCRIPTION,
-    Option("--version", action=ShowVersion, nargs=0, help="print the version"),
-    epilog=_EPILOG,
-    commands=(
-        CommandTable(
-            "boot", "Start the daemon of a peer in the background.", *_STARTING,
-            epilog="examples:\n"
-            "  gcm-peer boot --credential desk7.credential   the first time\n"
-            "  gcm-peer boot                                 later\n"
-            "  gcm-peer boot --foreground                    for a service manager",
-        ),
-        CommandTable(
-            "supernode", "Start the daemon of a supernode in the background.", *_STARTING,
-            epilog="examples:\n"
-            "  gcm-peer supernode --credential lab1.credential   the first time\n"
-            "  gcm-peer halt --supernode                         end it\n\n"
-            "A lab may have any number of supernodes; they keep each other informed.",
-        ),
-        CommandTable(
-            "halt", "End the daemon, and everything that runs here for others.", *_DAEMON, _JSON,
-            epilog="examples:\n  gcm-peer halt\n  gcm-peer halt --supernode",
-        ),
-        CommandTable(
-            "status", "Show the daemon: its share, what runs here, its supernode, what is wrong.",
-            *_ASKED, _JSON,
-            epilog="examples:\n  gcm-peer status\n"
-            "  gcm-peer status desk7:7701   that of another peer, as a user",
-        ),
-        CommandTable(
-            "hosts", "Show the hosts of the lab that are known here, the nearest first.", *_ASKED,
-            _JSON,
-            epilog="examples:\n  gcm-peer hosts\n"
-            "  gcm-peer hosts lab1   those that a supernode knows, as a user",
-        ),
-        CommandTable(
-            "top", "Watch the lab: peers by round trip, their sites, what runs on them.", *_ASKED,
-            Option("--once", action="store_true", help="show it once, as plain text"),
-            _JSON,
-            epilog="examples:\n  gcm-peer top\n  gcm-peer top lab1   as a supernode sees it\n"
-            "  gcm-peer top --once | grep desk7",
-        ),
-        CommandTable(
-            "web", "Watch the lab as a page in a browser of this machine.", *_ASKED,
-            Option("--port", read=port, default=0, metavar="PORT",
-                   help="the port at 127.0.0.1 (any free one)"),
-            epilog="examples:\n  gcm-peer web\n"
-            "  gcm-peer web --port 8080   where a tunnel leads to it",
-        ),
-        CommandTable(
-            "config", "Show the settings of the peer, and check them.",
-            Option("--template", action="store_true", help="write a file with every setting"),
-            Option("--reference", action="store_true", help="write a list in Markdown"),
-            *_DAEMON, _JSON,
-            epilog="examples:\n"
-            "  gcm-peer config                               what holds now\n"
-            "  gcm-peer config --template                    every setting with its meaning\n"
-            "  gcm-peer config --template > ~/.gcm/peer/peer.toml",
-        ),
-        CommandTable(
-            "lab", "Make a lab, invite members, accept an invitation.", commands=_LAB_COMMANDS,
-            dest="action",
-        ),
-        CommandTable(
-            "completion", "Print the script with which a shell completes gcm-peer.", SHELL,
-            epilog="examples:\n"
-            '  eval "$(gcm-peer completion bash)"       in ~/.bashrc; likewise for zsh, in'
-            " ~/.zshrc\n"
-            "  gcm-peer completion fish | source        in ~/.config/fish/config.fish",
-        ),
-    ),
-)  # fmt: skip
-"""The command `gcm-peer`; `command` of what its parser returns is the name of the sub-command."""
+@command(
+    *_STARTING,
+    epilog="""\
+examples:
+  {command} --credential desk7.credential   the first time
+  {command}                                 later
+  {command} --foreground                    for a service manager""",
+)
+def boot(options: argparse.Namespace) -> int:
+    """Start a peer."""
+    from runtime.peers.commands.daemon_actions import boot_peer
+
+    return boot_peer(options)
 
 
-Action = Callable[[argparse.Namespace], int]
+@command(
+    *_STARTING,
+    epilog="""\
+examples:
+  {command} --credential lab1.credential   the first time
+  gcm-peer halt --supernode                         end it
+
+A lab may have any number of supernodes; they keep each other informed.""",
+)
+def supernode(options: argparse.Namespace) -> int:
+    """Start a supernode."""
+    from runtime.peers.commands.daemon_actions import boot_supernode
+
+    return boot_supernode(options)
 
 
-def read_options(words: Sequence[str] | None) -> argparse.Namespace:
-    """Return what the words of a command line mean; raises `SystemExit` for wrong ones."""
-    found: argparse.Namespace = GCM_PEER.parser().parse_args(words)
-    return found
+@command(*_DAEMON, _JSON, epilog="examples:\n  {command}\n  {command} --supernode")
+def halt(options: argparse.Namespace) -> int:
+    """End the daemon."""
+    from runtime.peers.commands.daemon_actions import halt
+
+    return halt(options)
+
+
+@command(
+    *_ASKED,
+    _JSON,
+    epilog="""\
+examples:
+  {command}
+  {command} desk7:7701   that of another peer, as a user""",
+)
+def status(options: argparse.Namespace) -> int:
+    """Show a daemon."""
+    from runtime.peers.commands.daemon_actions import status
+
+    return status(options)
+
+
+@command(
+    *_ASKED,
+    _JSON,
+    epilog="""\
+examples:
+  {command}
+  {command} lab1   those that a supernode knows, as a user""",
+)
+def hosts(options: argparse.Namespace) -> int:
+    """Show the hosts that are known."""
+    from runtime.peers.commands.daemon_actions import hosts
+
+    return hosts(options)
+
+
+@command(
+    Option("--template", action="store_true", help="write a file with every setting"),
+    Option("--reference", action="store_true", help="write a list in Markdown"),
+    *_DAEMON,
+    _JSON,
+    epilog="""\
+examples:
+  {command}                               what holds now
+  {command} --template                    every setting with its meaning
+  {command} --template > ~/.gcm/peer/peer.toml""",
+)
+def config(options: argparse.Namespace) -> int:
+    """Show the settings."""
+    from runtime.peers.commands.daemon_actions import config
+
+    return config(options)
+
+
+@command(
+    *_ASKED,
+    Option("--once", action="store_true", help="show it once, as plain text"),
+    _JSON,
+    epilog="""\
+examples:
+  {command}
+  {command} lab1   as a supernode sees it
+  {command} --once | grep desk7""",
+)
+def top(options: argparse.Namespace) -> int:
+    """Show the lab again and again in a terminal; once where there is none."""
+    from runtime.peers.commands.watch_actions import top
+
+    return top(options)
+
+
+@command(
+    *_ASKED,
+    Option(
+        "--port", read=port, default=0, metavar="PORT", help="the port at 127.0.0.1 (any free one)"
+    ),
+    epilog="""\
+examples:
+  {command}
+  {command} --port 8080   where a tunnel leads to it""",
+)
+def web(options: argparse.Namespace) -> int:
+    """Show the lab as a page to a browser of this machine, until Ctrl-C."""
+    from runtime.peers.commands.watch_actions import web
+
+    return web(options)
+
+
+@command(
+    _NAME,
+    Option(
+        "--supernode",
+        dest="supernodes",
+        action="append",
+        default=[],
+        metavar="HOST[:PORT]",
+        help="where a supernode will be; goes into all invitations",
+    ),
+    epilog="examples:\n  {command} ourlab --supernode lab1 --supernode lab2:7711",
+)
+def create(options: argparse.Namespace) -> int:
+    """Make a lab."""
+    from runtime.peers.commands.lab_actions import create
+
+    return create(options)
+
+
+@command(
+    _NAME,
+    OptionGroup(
+        *(
+            Option(
+                f"--{role}",
+                dest="role",
+                action="store_const",
+                const=role,
+                help=f"the member is a {role}",
+            )
+            for role in ("user", "peer", "supernode")
+        ),
+        excludes=True,
+        required=True,
+    ),
+    Option("--days", read=_days, default=365, help="how many days it is valid (365)"),
+    Option("-o", "--output", default="", metavar="FILE", help="(NAME.credential)"),
+    _LAB,
+    epilog="""\
+examples:
+  {command} alice --user
+  {command} desk7 --peer --days 90 -o desk7.credential""",
+)
+def invite(options: argparse.Namespace) -> int:
+    """Write a credential."""
+    from runtime.peers.commands.lab_actions import invite
+
+    return invite(options)
+
+
+@command(Option("file", metavar="FILE"), _FOLDER, epilog="examples:\n  {command} alice.credential")
+def join(options: argparse.Namespace) -> int:
+    """Put a credential where it belongs."""
+    from runtime.peers.commands.lab_actions import join
+
+    return join(options)
+
+
+@command(_LAB, _JSON)
+def show(options: argparse.Namespace) -> int:
+    """Show a lab."""
+    from runtime.peers.commands.lab_actions import show
+
+    return show(options)

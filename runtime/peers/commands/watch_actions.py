@@ -144,7 +144,3 @@ def _picture(view: LabView, width: int) -> Text:
     answered = f"{view.answered} of {len(view.peers)} peers tell of their runs"
     parts = Text(heading, style="bold"), Text(tables, style="not bold"), Text(answered, style="dim")
     return Text("\n", no_wrap=True).join(parts)
-
-
-WATCH_ACTIONS = {"top": top, "web": web}
-"""What each sub-command does."""

@@ -190,7 +190,7 @@ SETTINGS = (
             "each measures a few hosts, regardless of their number"),
     Setting("cache_size", "4 GiB", _size, "how much disk space staged files may use"),
     Setting("web", True, _switch, "whether this peer fetches files from web servers that a user "
-            "names; they are compared with the SHA-256 from the user's gcm-run"),
+            "names; they are compared with the SHA-256 from the user's gcm-peer run"),
     Setting("owner_load", 0, _load, "the load of this machine, without that of programs of the "
             "lab, from which on its owner comes first; 0: never"),
     Setting("owner_idle", 0, seconds(0), "after how many seconds without a key pressed at a "

@@ -71,8 +71,8 @@ def why_refused(error: ssl.SSLError) -> NotAuthentic:
     if error.reason == ANOTHER_LAB:
         return NotAuthentic(
             "another lab than that of this credential is there",
-            cure="Use the credential of that lab (gcm-run --credential FILE, GCM_CREDENTIAL, or "
-            "gcm-peer lab join FILE), or correct the address",
+            cure="Use the credential of that lab (GCM_CREDENTIAL, gcm-peer run --credential FILE,"
+            " gcm-peer lab join FILE), or correct the address",
         )
     return NotAuthentic(
         "the other end does not accept this credential", cause=str(error.reason), cure=CURE

@@ -196,7 +196,7 @@ def test_an_assembly_that_was_exported_runs_like_the_original(gcm: Gcm, tmp_path
         assert gcm("run", file, "--path", str(assemblies)) == (30, "", "")
 
 
-@pytest.mark.parametrize("module", ["gcm", "runtime.peers.commands.peer_command"])
+@pytest.mark.parametrize("module", ["gcm", "runtime"])
 def test_nobody_reads_the_version_and_that_is_no_traceback(
     tmp_path: Path, environment: dict[str, str], module: str
 ) -> None:

@@ -24,7 +24,7 @@ COMMANDS = (
     ("gcm", "gcm.cli", "main"),
     ("gcm-deploy", "runtime.cli", "main"),
     ("gcm-run", "runtime.cli", "run_main"),
-    ("gcm-peer", "runtime.peers.commands.peer_command", "main"),
+    ("gcm-peer", "runtime.cli", "peer_main"),
 )
 NEW_LINE = "\x15"  # Ctrl-U: away with what was typed
 

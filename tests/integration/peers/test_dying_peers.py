@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.cli.gcm_run import read_line
+from runtime.cli.lab_run import read_line
 from runtime.cli.load import load_deployment
 from runtime.cli.on_peers import run_on_peers
 from runtime.exit_codes import LOST, NEVER_STARTED

@@ -339,12 +339,12 @@ def test_hosts_of_one_lab_are_not_asked_with_a_credential_of_another_one(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("pi.py 3", "say how many ranks, before the program: gcm-run -n 4 pi.py 3"),
+        ("pi.py 3", "say how many ranks, before the program: gcm-peer run -n 4 pi.py 3"),
         ("-n 4 -w abc pi.py", "argument -w: 'abc' is not a time: a number of seconds, or such as"),
     ],
 )
 def test_one_line_says_what_is_wrong_with_a_command(words: str, complaint: str) -> None:
     done = subprocess.run([*GCM_RUN, *words.split()], capture_output=True, text=True, check=False)
     assert done.returncode == 202
-    assert done.stderr.startswith(f"gcm-run: error: {complaint}")
+    assert done.stderr.startswith(f"gcm-peer run: error: {complaint}")
     assert len(done.stderr.splitlines()) == 1

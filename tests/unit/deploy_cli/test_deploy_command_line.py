@@ -270,10 +270,10 @@ def test_warnings_do_not_keep_a_plan_from_being_shown(
 def test_the_list_of_options_explains_each_once_and_names_it_where_it_is_shared() -> None:
     parts = [part.partition("`\n") for part in render_options().split("### `") if part]
     sections = {name: text for name, _, text in parts}
-    assert {"gcm check", "gcm-deploy", "gcm-run", "gcm-peer lab invite"} <= set(sections)
+    assert {"gcm check", "gcm-deploy", "gcm-peer run", "gcm-peer lab invite"} <= set(sections)
     assert sum("- `--record` `FILE`: " in text for text in sections.values()) == 1
     shared = next(
-        line for line in sections["gcm-run"].splitlines() if "as for `gcm-deploy`" in line
+        line for line in sections["gcm-peer run"].splitlines() if "as for `gcm-deploy`" in line
     )
     assert {"`--summary`", "`--record`", "`-x`"} <= set(shared.partition(": ")[2].split(", "))
     assert "- as for `gcm-peer status`: `HOST[:PORT]`" in sections["gcm-peer hosts"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from runtime.cli.gcm_run import read_line
+from runtime.cli.lab_run import read_line
 from runtime.cli.line.options import read_options
 from runtime.deployment.machine_argument import Emulation, HostArgument
 from runtime.exit_codes import FAULTS, OUTPUT_FAILED, WRONG_USAGE
@@ -115,8 +115,8 @@ def test_files_that_options_name_are_known_and_numbers_are_none(
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("ring.py a", "say how many ranks, before the program: gcm-run -n 4 ring.py a"),
-        ("-r 2 ring.py -n 3", "say how many ranks, before the program: gcm-run -n 3 -r 2 ring.py"),
+        ("ring.py a", "say how many ranks, before the program: gcm-peer run -n 4 ring.py a"),
+        ("-r 2 ring.py -n 3", "before the program: gcm-peer run -n 3 -r 2 ring.py"),
         (
             "-n 4 -w abc ring.py",
             "argument -w: 'abc' is not a time: a number of seconds, or such as",
@@ -131,7 +131,9 @@ def test_gcm_run_says_what_is_missing(
 ) -> None:
     with pytest.raises(SystemExit):
         read_line(line.split())
-    assert f"gcm-run: error: {complaint}" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert told.startswith("gcm-peer run: error: ")
+    assert complaint in told
     assert read_line(["-n", "4", "-w", "90", "ring.py"]).one_line is not None
 
 

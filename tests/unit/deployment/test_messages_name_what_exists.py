@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from gcm.adl.definitions.grammar import GRAMMAR
-from gcm.cli.common_options import CommandTable
-from runtime.cli.reference import COMMANDS
+from runtime.cli.reference import PROGRAMS
 from runtime.deployment.language.ssh_options import _SET_BY_ATTRIBUTE, ALLOWED
 from runtime.deployment.language.table import LANGUAGE
 from tools.on_grids import ROOT
@@ -56,20 +55,18 @@ for language in (LANGUAGE, GRAMMAR):
         ATTRIBUTES.setdefault(name, set()).update(one.name for one in element.attributes)
 
 
-def options_of(command: CommandTable) -> Iterator[str]:
-    """Yield the options of a command, and those of the commands that can be its first word."""
-    for row in command.rows():
-        yield from (*row.names, *row.also)
-    for one in command.commands:
-        yield from options_of(one)
-
-
 OF_OTHERS = {"--force-reinstall", "--mca", "--no-requeue", "--shm-size"}
 """Options of other programs, pip, mpiexec, sbatch and docker."""
 
 OPTIONS = {
     *OF_OTHERS,
-    *(option for command in COMMANDS for option in options_of(command)),
+    *(
+        name
+        for program in PROGRAMS
+        for table in program.tables()
+        for row in table.rows()
+        for name in (*row.names, *row.also)
+    ),
     *OF_RANKS,
     *OF_ALL,
     *OF_VENV,

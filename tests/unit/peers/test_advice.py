@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.cli.peer import GCM_PEER
 from runtime.exit_codes import WRONG_USAGE
 from runtime.peers.advice import (
     RunRisk,
@@ -20,7 +21,6 @@ from runtime.peers.advice import (
     rate_for,
     run_fails,
 )
-from runtime.peers.commands.advise import run_advise
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_is_not_understood_is_refused(read: object, written: str) -> None:
 
 
 def command(*arguments: str) -> int:
-    return run_advise(arguments)
+    return GCM_PEER.run_command(["advise", *arguments])
 
 
 def test_the_command_shows_each_number_with_its_chance_the_best_and_the_least(
@@ -119,7 +119,9 @@ def test_the_command_shows_each_number_with_its_chance_the_best_and_the_least(
         "%",
     ]
     assert lines[8].split()[-1] == "best"
-    assert lines[-1] == "gcm-run -r 5 is enough for 10 %; more than 7 make it worse or no better"
+    assert (
+        lines[-1] == "gcm-peer run -r 5 is enough for 10 %; more than 7 make it worse or no better"
+    )
 
 
 def test_the_command_ends_with_1_where_no_number_of_replicas_is_enough(

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from runtime.cli import peer_main as main
+from runtime.cli.peer import GCM_PEER
 from runtime.peers.commands.daemon_actions import _status_text
-from runtime.peers.commands.peer_command import main
-from runtime.peers.commands.peer_options import GCM_PEER
 from runtime.peers.configuration.folder import PeerFolder
 from runtime.peers.daemon.running import RunningFile
 from runtime.peers.model import Address

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from gcm.documents import Diagnostics
-from runtime.cli.gcm_run import read_line
+from runtime.cli.lab_run import read_line
 from runtime.cli.line.document import document_of
 from runtime.cli.on_peers import asked_first
 from runtime.cli.screens.steps import StepListener

@@ -1,4 +1,4 @@
-"""The `gcm-run` command: a program on machines of a lab that have places now."""
+"""`gcm-peer run`: a program on machines of a lab that have places now. Its alias is `gcm-run`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import shlex
 import sys
 from collections.abc import Sequence
 
+from gcm.cli.command_table import CommandTable
 from gcm.cli.common_options import VERSION, Option, OptionGroup, number_of
 from gcm.documents import Attribute
-from runtime.cli.command import dispatch, guarded
+from runtime.cli.command import dispatch
+from runtime.cli.commands import COMMANDS
+from runtime.cli.guard import guarded
 from runtime.cli.line import values
 from runtime.cli.line.options import (
     MODULE,
@@ -23,31 +26,33 @@ from runtime.cli.line.options import (
     options_of,
 )
 from runtime.cli.line.words import OneLine, attributes_of, cut, files_of, options_end
+from runtime.cli.peer import GCM_PEER
 from runtime.deployment.language.table import LANGUAGE
 from runtime.deployment.machine_argument import PeersArgument
+from runtime.exit_codes import WRONG_USAGE
 
 _USAGE = """\
-gcm-run [options] -n RANKS PROGRAM [ARGUMENT ...]
-       gcm-run [options] -n RANKS -m MODULE [ARGUMENT ...]
-       gcm-run advise --failure-rate RATE -n RANKS --time TIME
-       gcm-run completion bash|zsh|fish"""
+gcm-peer run [options] -n RANKS PROGRAM [ARGUMENT ...]
+       gcm-peer run [options] -n RANKS -m MODULE [ARGUMENT ...]"""
 
-_DESCRIPTION = """\
-Run an MPI program on the peers of a lab: machines that lend places while they are up.
+_MORE = """\
+A lab has machines that lend places while they are up.
 
-  gcm-run -n 4 ring.py                    4 ranks, on as many peers as possible
-  gcm-run -n 8 -r 2 ring.py               each rank twice, on different peers: one may die
-  gcm-run -n 8 -a concentrate ring.py     on the nearest peers, as many ranks on each as it lends
-  gcm-run -n 4 https://example.org/ring.py
+  gcm-peer run -n 4 ring.py               4 ranks, on as many peers as possible
+  gcm-peer run -n 8 -r 2 ring.py          each rank twice, on different peers: one may die
+  gcm-peer run -n 8 -a concentrate ring.py  on the nearest peers, as many ranks on each as it lends
+  gcm-peer run -n 4 https://example.org/ring.py
                                           the same, and peers fetch it from the web server
-  gcm-run -n 4 --dry-run ring.py          show which peers would be asked, and ask none
-  gcm-run advise --failure-rate 1/30d -n 128 --time 2h
+  gcm-peer run -n 4 --dry-run ring.py     show which peers would be asked, and ask none
+  gcm-peer advise --failure-rate 1/30d -n 128 --time 2h
                                           how many replicas such a run should have
 
 You need a credential of the lab: its keeper makes one with gcm-peer lab invite. The program
 folder is copied to the peers, and what the ranks write there comes home."""
 
 _EPILOG = """\
+gcm-run is another name of gcm-peer run.
+
 exit codes: those of gcm-deploy; 203 also if too few places were found"""
 
 
@@ -58,8 +63,44 @@ def _row(element: str, name: str) -> Attribute:
     return row
 
 
-GCM_RUN = deploy_command(
-    "gcm-run", _DESCRIPTION,
+def _read(table: CommandTable, words: Sequence[str]) -> Options:
+    """Return the options of a command line; raises `SystemExit` for a wrong one."""
+    parser = table.parser()
+    pieces = cut(words, parser)
+    at, seen = options_end(words, parser)
+    if "" in seen:
+        from runtime.cli.line.mistaken_words import about_named_hosts
+
+        if advice := about_named_hosts(words[:at]):
+            parser.error(advice)
+    if not pieces.program and not seen & {"ranks", "module", "", "help", "version"} and words[at:]:
+        number, rest = "4", [*words[at:]]
+        if rest[1:2] and rest[1] in ("-n", "-np", "--np") and rest[2:3]:
+            number = rest[2]
+            del rest[1:3]
+        line = shlex.join([*words[:at], *rest])
+        parser.error(f"say how many ranks, before the program: gcm-peer run -n {number} {line}")
+    found = parser.parse_args(pieces.options)
+    program = pieces.program or found.module or ""
+    if not found.ranks:
+        parser.error("say how many ranks: gcm-peer run -n 4 program.py")
+    if not program:
+        parser.error("name a program after the options, or a module with -m")
+    if needless := ignored_without_a_run(table, found):
+        parser.error(needless)
+    one_line = OneLine(
+        program,
+        bool(found.module),
+        PeersArgument(found.ranks),
+        options=pieces.options,
+        inputs=found.inputs,
+        files=files_of(table, pieces.options),
+        attributes=attributes_of(table, found),
+    )
+    return options_of(found, one_line, pieces.arguments)
+
+
+@deploy_command(
     Option("-n", "-np", dest="ranks", metavar="RANKS", read=number_of("ranks"),
            also=RANKS_OF_OTHERS, help="how many ranks there are"),
     Option("-r", dest="replicas", metavar="R", read=number_of("replicas"),
@@ -101,57 +142,30 @@ GCM_RUN = deploy_command(
     Option("--dry-run", action="store_true", help="show which peers would be asked, and ask none"),
     Option("--write", metavar="FILE", default="",
            help="write this command line as a descriptor; '-': show it"),
-    WATCHING, REPLACE, VARIABLES, VERSION, epilog=_EPILOG, usage=_USAGE,
+    WATCHING, REPLACE, VARIABLES, VERSION,
+    more=_MORE, epilog=_EPILOG, usage=_USAGE, read=_read,
 )  # fmt: skip
-"""The options before the program."""
-
-
-def run_program(arguments: Sequence[str] | None = None) -> int:
-    """Do what `runtime.cli.run_main` describes; raises KeyboardInterrupt."""
-    words = sys.argv[1:] if arguments is None else arguments
-    if words[:1] == ["advise"]:
-        from runtime.peers.commands import advise
-
-        return guarded("gcm-run", lambda: advise.run_advise(words[1:]))
-    if words[:1] == ["completion"]:
-        from runtime.cli.line.completion import print_completion
-
-        return guarded("gcm-run", lambda: print_completion(words[1:], GCM_RUN))
-    return dispatch("gcm-run", lambda: read_line(words))
+def run(options: Options) -> int:
+    """Run a program in the lab."""
+    return guarded("gcm-peer", lambda: dispatch(options))
 
 
 def read_line(words: Sequence[str]) -> Options:
-    """Parse a command line; raises `SystemExit` for a wrong one."""
-    parser = GCM_RUN.parser()
-    pieces = cut(words, parser)
-    at, seen = options_end(words, parser)
-    if "" in seen:
-        from runtime.cli.line.mistaken_words import about_named_hosts
+    """Return the options of what is typed behind `gcm-peer run`; raises `SystemExit`."""
+    return _read(run.table("gcm-peer run", "run a program"), words)
 
-        if advice := about_named_hosts(words[:at]):
-            parser.error(advice)
-    if not pieces.program and not seen & {"ranks", "module", "", "help", "version"} and words[at:]:
-        number, rest = "4", [*words[at:]]
-        if rest[1:2] and rest[1] in ("-n", "-np", "--np") and rest[2:3]:
-            number = rest[2]
-            del rest[1:3]
-        line = shlex.join([*words[:at], *rest])
-        parser.error(f"say how many ranks, before the program: gcm-run -n {number} {line}")
-    found = parser.parse_args(pieces.options)
-    program = pieces.program or found.module or ""
-    if not found.ranks:
-        parser.error("say how many ranks: gcm-run -n 4 program.py")
-    if not program:
-        parser.error("name a program after the options, or a module with -m")
-    if needless := ignored_without_a_run(GCM_RUN, found):
-        parser.error(needless)
-    one_line = OneLine(
-        program,
-        bool(found.module),
-        PeersArgument(found.ranks),
-        options=pieces.options,
-        inputs=found.inputs,
-        files=files_of(GCM_RUN, pieces.options),
-        attributes=attributes_of(GCM_RUN, found),
-    )
-    return options_of(found, one_line, pieces.arguments)
+
+GCM_RUN = CommandTable(
+    "gcm-run", "Run an MPI program on the peers of a lab: another name of gcm-peer run.",
+    usage="gcm-run [what follows gcm-peer run]", wrong_usage=WRONG_USAGE,
+    commands=COMMANDS["gcm-run"], other_words=True,
+)  # fmt: skip
+"""The program `gcm-run`."""
+
+
+def run_alias(arguments: Sequence[str] | None = None) -> int:
+    """Do what `runtime.cli.run_main` describes; raises KeyboardInterrupt."""
+    words = sys.argv[1:] if arguments is None else arguments
+    program = GCM_RUN if GCM_RUN.command(words) else GCM_PEER
+    first = [] if program is GCM_RUN else ["run"]
+    return guarded("gcm-run", lambda: program.run_command([*first, *words]))
