@@ -1,19 +1,25 @@
 """Which files are linked with an MPI: programs and libraries with an MPI_COMM_WORLD of their own.
 
-Reads what the dynamic linker reads, and nothing else of a file, however large that is.
+Reads what the dynamic linker reads, and nothing else of a file, however large that is. It travels
+with the doctor's probe to hosts where this package is not installed.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import stat
+from collections.abc import Mapping, Sequence
 
+TYPE_CHECKING = False  # known to type checkers
 if TYPE_CHECKING:
     import mmap
 
+MOST_LIBRARIES = 200
+"""Libraries of a program that are looked into; those of a large one are some dozens."""
+
 _LIBRARY = re.compile(r"libmpi(ch\w*|cxx|fort\w*|_\w+)?[-.]")
-_NEEDED, _STRINGS = 1, 5
+_NEEDED, _STRINGS, _RPATH, _RUNPATH = 1, 5, 15, 29
 _LOADED, _DYNAMIC = 1, 2
 _ELF_64 = b"\x7fELF\x02"
 
@@ -28,7 +34,7 @@ def is_mpi_library(name: str) -> bool:
 
 
 def needs_mpi(path: str) -> bool:
-    """Tell whether a file is linked with an MPI; raises OSError."""
+    """Tell whether a file itself is linked with an MPI; raises OSError."""
     return any(map(is_mpi_library, needed_libraries(path)))
 
 
@@ -41,18 +47,85 @@ def needed_libraries(path: str) -> tuple[str, ...]:
     >>> needed_libraries(__file__)
     ()
     """
+    return _linked(path)[0]
+
+
+def mpi_library(path: str, environment: Mapping[str, str]) -> str:
+    """Return the library of an MPI that the dynamic linker would load for a file, "" for none.
+
+    Libraries of libraries count. Where it is not found, its name is returned. Raises OSError if the
+    file itself cannot be read.
+    """
+    beside = environment.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    given = [one for one in beside if one]
+    waiting, seen = [(path, *_linked(path))], {os.path.realpath(path)}
+    system: dict[str, str] | None = None
+    for file, needed, search in waiting:
+        origin = os.path.dirname(os.path.realpath(file))
+        folders = [re.sub(r"\$ORIGIN|\$\{ORIGIN\}", origin, one) for one in search]
+        for name in needed:
+            found = find_library(name, [*given, *folders])
+            if not found:
+                system = system_libraries() if system is None else system
+                found = system.get(name, "")
+            if is_mpi_library(os.path.basename(name)):
+                return found or name
+            real = os.path.realpath(found)
+            if not found or real in seen or len(seen) > MOST_LIBRARIES:
+                continue
+            seen.add(real)
+            try:
+                waiting.append((found, *_linked(found)))
+            except OSError:
+                continue
+    return ""
+
+
+def find_library(name: str, folders: Sequence[str]) -> str:
+    """Return the path of a library in the first of some folders that has it, or ""."""
+    if os.sep in name:
+        return name if os.path.isfile(name) else ""
+    paths = (os.path.join(one, name) for one in folders)
+    return next((one for one in paths if os.path.isfile(one)), "")
+
+
+def system_libraries() -> dict[str, str]:
+    """Return where the dynamic linker finds libraries without being told, by their names."""
+    import subprocess
+
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/sbin", "/usr/sbin"))
+    try:
+        listed = subprocess.run(
+            ["ldconfig", "-p"], env={"PATH": path, "LC_ALL": "C"}, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, errors="replace", timeout=10, check=False,
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    found: dict[str, str] = {}
+    for name, where in re.findall(r"^\s+(\S+) \(.*\) => (.+)$", listed, re.MULTILINE):
+        found.setdefault(name, where)
+    return found
+
+
+def _linked(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the libraries of a file, and the folders in which it has them looked for.
+
+    What is no file is not opened: that of a pipe would wait for somebody who writes.
+    """
     import mmap
     import struct
 
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        return (), ()
     with open(path, "rb") as file:
         try:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return tuple(_needed(data)) if data[:5] == _ELF_64 else ()
+                return _dynamic_section(data) if data[:5] == _ELF_64 else ((), ())
         except (ValueError, struct.error):  # it is empty, or breaks off
-            return ()
+            return (), ()
 
 
-def _needed(data: mmap.mmap) -> Iterator[str]:
+def _dynamic_section(data: mmap.mmap) -> tuple[tuple[str, ...], tuple[str, ...]]:
     from struct import unpack_from
 
     order = "<" if data[5] == 1 else ">"
@@ -61,19 +134,26 @@ def _needed(data: mmap.mmap) -> Iterator[str]:
     segments = [unpack_from(f"{order}IIQQQQ", data, table + at * size) for at in range(count)]
     dynamic = next((one for one in segments if one[0] == _DYNAMIC), None)
     if dynamic is None:
-        return
+        return (), ()
     names: list[int] = []
+    search: list[int] = []
     strings = 0
     for at in range(dynamic[2], dynamic[2] + dynamic[5], 16):
         tag, value = unpack_from(f"{order}QQ", data, at)
         if tag == _NEEDED:
             names.append(value)
+        elif tag in (_RPATH, _RUNPATH):
+            search.append(value)
         elif tag == _STRINGS:
             strings = value
     for one in segments:
         if one[0] == _LOADED and one[3] <= strings < one[3] + one[5]:
             strings += one[2] - one[3]
             break
-    for name in names:
-        begin = strings + name
-        yield data[begin : data.find(b"\0", begin)].decode(errors="replace")
+
+    def text(at: int) -> str:
+        begin = strings + at
+        return data[begin : data.find(b"\0", begin)].decode(errors="replace")
+
+    folders = (folder for at in search for folder in text(at).split(":") if folder)
+    return tuple(map(text, names)), tuple(folders)

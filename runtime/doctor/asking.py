@@ -19,13 +19,27 @@ from runtime.launchers.lines import Lines
 from runtime.launchers.ssh_faults import diagnose
 from runtime.shown_text import shown
 
-_PROBE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "probe.py")
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_PROBE = os.path.join(_HERE, "probe.py")
+_NEEDED = ("runtime.linked_mpi", "runtime.launchers.mpiexec_choice")
 
 MOST_LINES = 64
 """Lines of a host that wait to be read; a probe prints one for each question."""
 
 SSH_ENDED = 255
 """The exit code of an ssh client that could not connect."""
+
+
+def _program() -> str:
+    """Return the source of the probe, with the modules that it needs and a host may not have."""
+    home = os.path.dirname(os.path.dirname(_HERE))
+    lines = ["import sys"]
+    for name in _NEEDED:
+        text = read_source(os.path.join(home, *name.split(".")) + ".py")
+        lines += [f"sys.modules[{name!r}] = module = type(sys)({name!r})",
+                  f"exec(compile({text!r}, {name!r}, 'exec'), module.__dict__)"]  # fmt: skip
+    lines.append(f"exec(compile({read_source(_PROBE)!r}, 'probe', 'exec'), globals())")
+    return "\n".join(lines)
 
 
 class Conversation:
@@ -40,7 +54,7 @@ class Conversation:
         self._python = python
         self._node = node
         self._place = f"{launcher.place}, node {node}" if node else launcher.place
-        argv: Sequence[str] = (python, "-c", read_source(_PROBE))
+        argv: Sequence[str] = (python, "-c", _program())
         if node:
             argv = over_ssh((SshHop(node, options=("-o", "ConnectTimeout=10")),), argv)
         self._process = launcher.start(Command(argv), Lines(self._line_read))

@@ -1,6 +1,7 @@
 """The program that runs on each examined host and answers questions about it.
 
-It is sent as source and needs only the standard library of Python 3.11. Each line of standard input
+It is sent as source, with the two modules that choose an `mpiexec`, and needs only the standard
+library of Python 3.11. Each line of standard input
 is a question, each line of standard output its answer, both in JSON. It ends when standard input
 does.
 """
@@ -25,6 +26,8 @@ from collections.abc import Callable
 from functools import partial
 from importlib import metadata, util
 from typing import Any, TypeVar
+
+from runtime.launchers.mpiexec_choice import choose_mpiexec
 
 _Result = TypeVar("_Result")
 
@@ -169,9 +172,7 @@ def _library() -> list[str]:
 
 def _starter(name: str) -> dict[str, str]:
     """Return which `mpiexec` a run would take, why that one, and what it says of its version."""
-    path = _program(name)
-    beside = os.path.dirname(path) == os.path.dirname(sys.executable)
-    why = "as named" if os.sep in name else "beside its Python" if beside else "the first on PATH"
+    path, why = choose_mpiexec(name, {**os.environ, "PATH": _activated_path()})
     return {"mpiexec": path, "mpiexec_why": why, "mpiexec_version": _says(path) if path else ""}
 
 
@@ -188,14 +189,14 @@ def _says(program: str) -> str:
     return done.stdout[:_LONGEST_VERSION]
 
 
-def _program(name: str) -> str:
-    """Return the path of a program, found as if the environment of this Python was activated."""
+def _activated_path() -> str:
+    """Return the search path as if the environment of this Python was activated."""
     folder = os.path.dirname(sys.executable)
     above = os.path.dirname(folder)
     path = os.environ.get("PATH", os.defpath)
     if any(os.path.exists(os.path.join(above, one)) for one in ("pyvenv.cfg", "conda-meta")):
-        path = f"{folder}{os.pathsep}{path}"
-    return shutil.which(os.path.expanduser(name), path=path) or ""
+        path = path if folder in path.split(os.pathsep) else f"{folder}{os.pathsep}{path}"
+    return path
 
 
 def _resolved(name: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -11,6 +12,7 @@ from runtime.launchers import spawning
 from runtime.launchers.base import Command, Launcher
 from runtime.launchers.errors import CommandNotFound, MissingMpiexec, MpiexecFailed, WrongMpiexec
 from runtime.launchers.lines import Collected
+from runtime.launchers.mpiexec_choice import PREPARED_PATH, choose_mpiexec
 from runtime.native_mpi import (
     KNOWN,
     RANK_VARIABLES,
@@ -32,6 +34,8 @@ MANAGER_NAME = "gcm-pmi"
 MANAGER_BROKEN = 125
 """Its exit code where it is no rank's: what it needs itself is gone, as its last words tell."""
 
+_NOT_FOR_RANKS = (*RANK_VARIABLES, PREPARED_PATH)
+
 SIZE_PROBE = (
     "import os; from mpi4py import MPI; os.write(1, b'size %d\\n' % MPI.COMM_WORLD.Get_size())"
 )
@@ -52,7 +56,7 @@ def mpi_command(
     ('mpiexec', '-n', '4', 'a.out')
     """
     environment = {
-        **dict.fromkeys(RANK_VARIABLES),
+        **dict.fromkeys(_NOT_FOR_RANKS),
         **native.environment(world, is_root=is_root),
         **world.environment,
     }
@@ -72,7 +76,16 @@ def manager_command(
     What they are is the first line of its input. If it `is_loaded`, the guard has it as a program.
     """
     argv = (MANAGER,) if is_loaded else python_module(python, MANAGER_MODULE)
-    return Command(argv, {**dict.fromkeys(RANK_VARIABLES), **environment}, cwd, ranks.line)
+    return Command(argv, {**dict.fromkeys(_NOT_FOR_RANKS), **environment}, cwd, ranks.line)
+
+
+def mpiexec_here(name: str, own: Mapping[str, str]) -> str:
+    """Return the path of the `mpiexec` for ranks of this Python here; `own` is what they have set.
+
+    It is the name itself where there is none, so that whoever starts it tells where it was sought.
+    """
+    _, path = spawning.activated(sys.executable, os.environ.get("PATH", os.defpath))
+    return choose_mpiexec(name, {**os.environ, "PATH": path, **own})[0] or name
 
 
 def is_script(program: str, path: str) -> bool:

@@ -12,8 +12,14 @@ NOT_PREPARED = 87
 NO_MODULES = "gcm-modules: "
 """What a line on standard error begins with that has the modules that could not be loaded."""
 
+PREPARED_PATH = "GCM_PREPARED_PATH"
+"""The environment variable with what modules and line have put in front of the search path."""
+
 # What the profile prints is skipped like all that a login shell says. Standard input is ours.
-_PREPARE = f'eval "$1" </dev/null >&2 || exit {NOT_PREPARED}; shift; exec "$@"'
+_PREPARE = (
+    f'gcm_path=$PATH; eval "$1" </dev/null >&2 || exit {NOT_PREPARED}; shift;'
+    f' test "$PATH" = "$gcm_path" || export {PREPARED_PATH}="${{PATH%":$gcm_path"}}"; exec "$@"'
+)
 
 
 def preparation(host: FrontEnd, active: str = "") -> tuple[str, ...]:
@@ -32,7 +38,7 @@ def preparation(host: FrontEnd, active: str = "") -> tuple[str, ...]:
     """
     names = shlex.join(host.modules)
     load = f"module load {names} || {{ echo {NO_MODULES}{names} >&2; exit {NOT_PREPARED}; }}"
-    path = f"export PATH={shlex.quote(active)}:$PATH" if active else ""
+    path = f"export PATH={shlex.quote(active)}:$PATH; gcm_path=$PATH" if active else ""
     line = "; ".join(filter(None, (path, load if names else "", host.before)))
     shell = ("/bin/sh", "-lc", _PREPARE, "gcm", line) if line else ()
     image = (host.container_program, "exec", host.container) if host.container else ()

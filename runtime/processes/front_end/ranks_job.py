@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -22,6 +23,7 @@ from runtime.launchers.mpiexec import (
     manager_command,
     missing_mpiexec,
     mpi_command,
+    mpiexec_here,
 )
 from runtime.native_mpi import AUTO, Job, JobPart, ManagedRanks, native_mpi
 from runtime.processes.front_end.head_count import HeadCount
@@ -90,6 +92,7 @@ class RanksJob:
     def start(self) -> None:
         """Start the ranks; raises LaunchError, such as MissingMpiexec, or LauncherClosed."""
         job = self._job
+        job = self._job = replace(job, mpiexec=mpiexec_here(job.mpiexec, job.environment))
         launcher = self._launcher = LocalLauncher(timeout=60.0, guard=self._guard)
         if self._is_closed:  # while there was no launcher to close
             launcher.close()

@@ -19,10 +19,10 @@ from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.launchers.base import Command, Process, last_words
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
-from runtime.launchers.mpiexec import VersionQuestion
+from runtime.launchers.mpiexec import VersionQuestion, mpiexec_here
 from runtime.lazy_import import logger
 from runtime.membership.run_directory import address_in
-from runtime.native_mpi import AUTO, RankProxy
+from runtime.native_mpi import AUTO, Job, RankProxy
 from runtime.processes.configuration import LISTENER, Keys, as_first_input
 from runtime.processes.launcher.place import ClusterPlace, RequestHandler
 from runtime.processes.launcher.supply import Supplied, supply
@@ -59,7 +59,7 @@ class LocalFrontEnds:
         address = address_in(local.make_folder(), LISTENER)
         credentials = Credentials(RunKeys(keys.secret).keyring([LISTENER]), LISTENER)
         listener = Listener(self._handler.reactor, address, credentials, self._admit)
-        questions = self._questions(local)
+        questions = self._questions(plan, local)
         given: list[Supplied] = []
         for place in self._places.values():
             place.check_wanted()  # where there are many this takes long
@@ -77,14 +77,15 @@ class LocalFrontEnds:
         )
         self._watch((local if warm is None else warm).start(command))
 
-    def _questions(self, local: LocalLauncher) -> dict[str, VersionQuestion]:
+    def _questions(self, plan: DeploymentPlan, local: LocalLauncher) -> dict[str, VersionQuestion]:
         """Ask each `mpiexec` once what it is, for all front-ends that would find the same one."""
         clusters = [place.cluster for place in self._places.values()]
         asked = {
-            one.mpi.command_path
+            _found_mpiexec(job)
             for one in clusters
             if one.ranks and one.mpi.flavour == AUTO and one.front_end.python == sys.executable
-        }
+            and (job := plan.step(f"ranks:{one.identifier}").job) is not None
+        }  # fmt: skip
         return {mpiexec: VersionQuestion(local, mpiexec) for mpiexec in asked}
 
     def _watch(self, process: Process) -> None:
@@ -116,6 +117,10 @@ class LocalFrontEnds:
         channel.when_closed(lambda ended: handler.ended(place, ended.what))
 
 
+def _found_mpiexec(job: Job) -> str:
+    return mpiexec_here(job.mpiexec, job.environment)
+
+
 def _prepared(given: Supplied, questions: Mapping[str, VersionQuestion], forks: str) -> Supplied:
     """Name the native MPI of a job, and let the process at the address `forks` fork its ranks.
 
@@ -124,9 +129,10 @@ def _prepared(given: Supplied, questions: Mapping[str, VersionQuestion], forks: 
     job = given.configuration.job
     if job is None:
         return given
-    if job.flavour == AUTO and job.mpiexec in questions:
+    mpiexec = _found_mpiexec(job) if questions else ""
+    if job.flavour == AUTO and mpiexec in questions:
         with suppress(LaunchError):
-            job = replace(job, flavour=questions[job.mpiexec].answer().name)
+            job = replace(job, flavour=questions[mpiexec].answer().name, mpiexec=mpiexec)
     if forks and can_fork(job):
         job = replace(job, program=replace(job.program, proxy=RankProxy(_proxy(), forks)))
     return replace(given, configuration=replace(given.configuration, job=job))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runtime.launchers.mpiexec import mpi_command
+from runtime.launchers.mpiexec_choice import PREPARED_PATH
 from runtime.launchers.ranks import RANK_NAMES
 from runtime.native_mpi import (
     KNOWN,
@@ -56,6 +57,7 @@ def test_a_command_hides_an_outer_job_and_lets_root_run() -> None:
     assert command.cwd == "/there"
     assert command.environment == {
         **dict.fromkeys(name for one in KNOWN for name in one.rank_variables),
+        PREPARED_PATH: None,
         "WORD": "secretive",
         "GONE": None,
     }
