@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -95,6 +96,28 @@ def test_an_executable_on_several_clusters_is_said_to_have_several_worlds(tmp_pa
     assert gcm_deploy("--emulate", "1x2x1", shutil.which("true") or "true").stderr == ""
 
 
+def test_an_executable_that_reaches_its_mpi_through_others_is_named_too(tmp_path: Path) -> None:
+    build(tmp_path, LIBRARY, "libown.so", "-shared", "-fPIC")
+    calls = "int world(void);\nint main(void) { return world() != -1; }\n"
+    (tmp_path / "main.c").write_text(calls)
+    linked = ["-L.", "-lown", "-Wl,-rpath,$ORIGIN", f"-Wl,-rpath-link,{sys.prefix}/lib"]
+    command = ["gcc", "main.c", "-o", "indirect", *linked]
+    subprocess.run(command, check=True, timeout=60, cwd=tmp_path)
+    script = tmp_path / "job.sh"
+    script.write_text('#!/bin/sh\n# sets it up\ntest -n "$HOME" && ./indirect\n')
+    script.chmod(0o755)
+    for program in ("./indirect", "./job.sh"):
+        done = gcm_deploy("--emulate", "1x2x1", program, cwd=tmp_path)
+        assert "is a native program: each of its 2 clusters has an MPI_COMM" in done.stderr
+
+
+def test_a_pipe_in_place_of_a_program_is_refused_and_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe", 0o755)
+    done = gcm_deploy("--emulate", "1x2x1", "./pipe", cwd=tmp_path, timeout=60)
+    assert done.returncode == 202
+    assert "gcm-deploy: './pipe' is a pipe, socket or device, and every rank" in done.stderr
+
+
 def test_what_asks_for_mpi4py_by_name_gets_the_cluster_and_a_reason_for_no_more(
     tmp_path: Path,
 ) -> None:
@@ -102,5 +125,6 @@ def test_what_asks_for_mpi4py_by_name_gets_the_cluster_and_a_reason_for_no_more(
     (tmp_path / "program.py").write_text(HANDED)
     done = gcm_deploy("--emulate", "1x2x2", "program.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "2\n" * 4)
-    assert "Native code was refused a handle" in done.stderr
+    assert "TypeError: Native code was refused a handle" in done.stderr
+    assert "SystemError" not in done.stderr
     assert "The Intracomm has members in several clusters" in done.stderr

@@ -160,6 +160,11 @@ def _meant(word: str) -> str:
 
 def _refuse(word: str) -> None:
     """Raise `UsageError` for what is not a program for ranks."""
+    if os.path.exists(word) and not (os.path.isfile(word) or os.path.isdir(word)):
+        raise UsageError(
+            f"'{word}' is a pipe, socket or device, and every rank opens its program for itself",
+            cure="Write the program to a file, and name that",
+        )
     tag = root_tag(word)
     if tag == "deployment":
         raise UsageError(
@@ -177,6 +182,8 @@ def _refuse(word: str) -> None:
 def _is_script(file: str) -> bool:
     if file.endswith(".py"):
         return True
+    if not os.path.isfile(file):  # to open a pipe would wait for somebody who writes
+        return False
     try:
         with open(file, "rb") as stream:
             first = stream.read(_BEGINNING).partition(b"\n")[0]

@@ -8,7 +8,9 @@ Where nobody checks, this module is not loaded, and calls are as they are.
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
@@ -73,6 +75,9 @@ def names() -> dict[str, object]:
     for name, one in vars(MPI).items():
         if type(one) is MPI.Datatype:
             found[name] = Datatype(one)
+            _predefined.setdefault(one.handle, name)
+    for cls in (MPI.Datatype, Datatype):  # what others are made of comes as one of mpi4py's
+        copyreg.pickle(cls, _reduced)
     return found
 
 
@@ -162,6 +167,20 @@ class Datatype(MPI.Datatype, metaclass=SubstituteType):
     """A datatype that the program has to free if it makes it."""
 
     _stands_for = MPI.Datatype
+
+
+_predefined: dict[int, str] = {}
+"""The names of datatypes, by their handles."""
+
+
+def _reduced(datatype: MPI.Datatype) -> str | tuple[Any, ...]:
+    """Pickle a predefined datatype by its name, others as what they are made of."""
+    name = _predefined.get(datatype.handle)
+    return MPI.Datatype.__reduce__(datatype) if name is None else (_datatype, (name,))
+
+
+def _datatype(name: str) -> object:
+    return getattr(import_module(Datatype.__module__), name)
 
 
 class Op(MPI.Op, metaclass=SubstituteType):

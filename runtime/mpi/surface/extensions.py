@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from runtime.mpi.errors import NotOnTheGrid
@@ -56,8 +57,8 @@ def warn_of_importer() -> None:
 def _checked(native: object) -> object:
     """Return a C function that gives a handle unless its object spans clusters, as a capsule.
 
-    It cannot raise: ctypes has no way to leave an error behind. So it says why, and returns NULL;
-    what the extension makes of that is an error in any case.
+    It cannot raise: ctypes has no way to leave an error behind. So it returns NULL, and the error
+    that Python makes of that is replaced by the reason where it arrives.
     """
     api = ctypes.PyDLL(None)  # programs set the types of functions of `ctypes.pythonapi`
     name_of, pointer_of, new = api.PyCapsule_GetName, api.PyCapsule_GetPointer, api.PyCapsule_New
@@ -74,9 +75,7 @@ def _checked(native: object) -> object:
             check_handle(thing)
             return get(thing)
         except NotOnTheGrid as error:
-            at = sys._getframe(1)
-            place = f"{at.f_code.co_filename}, line {at.f_lineno}"
-            sys.stderr.write(f"Native code was refused a handle ({place}). {error}\n")
+            _fail_with(TypeError(f"Native code was refused a handle. {error}"), sys._getframe(1))
         except TypeError:
             pass  # of mpi4py: it is no communicator at all
         return None
@@ -85,3 +84,31 @@ def _checked(native: object) -> object:
     kept = ctypes.c_char_p(signature)
     _refusing.extend((function, get, kept))
     return new(ctypes.cast(function, ctypes.c_void_p), kept, None)
+
+
+def _fail_with(reason: TypeError, program: FrameType) -> None:
+    """Let the native code that a frame of Python runs fail with a reason, as it returns NULL.
+
+    Python says "returned NULL without setting an exception". A trace function hears of that first, and
+    what it raises takes its place. Where somebody else traces, or the native code makes no error of
+    it, the reason is written instead.
+    """
+
+    def replace(frame: FrameType, event: str, arg: Any) -> None:
+        if frame is not program:
+            return
+        sys.settrace(None)
+        program.f_trace = None
+        if event == "exception" and issubclass(arg[0], SystemError):
+            raise reason
+        write()
+
+    def write() -> None:
+        place = f"{program.f_code.co_filename}, line {program.f_lineno}"
+        sys.stderr.write(f"{reason} ({place})\n")
+
+    if sys.gettrace() is None and program.f_trace is None:
+        program.f_trace = replace
+        sys.settrace(replace)
+    else:
+        write()

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterator, Sequence
 
 from runtime.deployment.model import Application, ProgramKind
 from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.linked_mpi import needs_mpi
+from runtime.linked_mpi import mpi_library
 from runtime.shown_text import listed, shown
 
 _MOST_TOLD = 20
+_LONGEST_SCRIPT = 1 << 16
+_MOST_WORDS = 200  # of a script that may be programs
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +74,26 @@ def warn_of_programs(plan: DeploymentPlan) -> None:
 
 def _may_call_mpi(application: Application) -> bool:
     """Tell whether a program is linked with an MPI, or is not here, so that nobody knows."""
+    path = shutil.which(application.path) or application.path
     try:
-        return needs_mpi(shutil.which(application.path) or application.path)
+        if mpi_library(path, os.environ):
+            return True
+        return any(mpi_library(one, os.environ) for one in _run_by(path, application.folder))
     except OSError:
         return True
+
+
+def _run_by(path: str, folder: str) -> Iterator[str]:
+    """Yield the programs that a script of a shell may run: words of it that are called so."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        return
+    with open(path, "rb") as file:
+        text = file.read(_LONGEST_SCRIPT).decode(errors="replace")
+    if not re.match(r"#!.*sh\b", text):
+        return
+    words = dict.fromkeys(re.findall(r"[\w.+/~-]+", re.sub(r"(?m)^\s*#.*", "", text)))
+    for word in list(words)[:_MOST_WORDS]:
+        name = os.path.expanduser(word)
+        found = shutil.which(os.path.join(folder, name) if "/" in name else name)
+        if found is not None:
+            yield found
