@@ -58,5 +58,11 @@ def test_the_line_is_named_from_where_to_where(tmp_path: Path, when: str) -> Non
     ends = ("site0/cluster0", "site1/cluster0")
     lines = [f"the line from {one} to {other} is cut" for one, other in (ends, ends[::-1])]
     assert any(line in said for line in lines), said
+    if when == "at first":  # long before all routes have failed
+        first = said.splitlines()[0]
+        assert any(first.startswith(f"the line from {ends[n]} to {ends[1 - n]}") for n in (0, 1)), (
+            said
+        )
+        assert "is closed: nothing on it has reached rank" in first
     assert "Traceback" not in said
     assert "may not have received" not in said

@@ -89,9 +89,9 @@ def _checked(native: object) -> object:
 def _fail_with(reason: TypeError, program: FrameType) -> None:
     """Let the native code that a frame of Python runs fail with a reason, as it returns NULL.
 
-    Python says "returned NULL without setting an exception". A trace function hears of that first, and
-    what it raises takes its place. Where somebody else traces, or the native code makes no error of
-    it, the reason is written instead.
+    Python says "returned NULL without setting an exception". A trace function hears of that first,
+    and what it raises takes its place. Where somebody else traces, or the native code makes no
+    error of it, the reason is written instead.
     """
 
     def replace(frame: FrameType, event: str, arg: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from runtime.lazy_import import logger
 from runtime.routing import Experience, FrontEndStop, Route, RouteKind, Tension, Tensioning, routes
 from runtime.topology import Grid, Identifier
 from runtime.transport.credentials import Credentials
@@ -19,6 +20,8 @@ from runtime.wire.errors import NoRoute, PeerLost
 
 if TYPE_CHECKING:
     from runtime.machine.contracts import CodeRoutes, Routes
+
+_log = logger(__name__)
 
 Peers = Callable[[int], "Routes | CodeRoutes"]
 """Returns the contract of a peer, by which it is asked to `come` or to `meet` this rank."""
@@ -63,6 +66,7 @@ class RoutedConnector(CountingConnector):
         self._stop_of = stop_of
         self._used: dict[int, Route] = {}
         self._races: dict[int, Race] = {}
+        self._unanswered: set[str] = set()  # names of clusters
 
     def connect(self, peer: int, now: float) -> Attempt:
         """Begin to open a connection; raises PeerLost if there is no route at all.
@@ -165,6 +169,17 @@ class RoutedConnector(CountingConnector):
         self._tension.worked(route, now)
         if news := self._tension.news(now):
             self._share(news)
+
+    def unanswered(self, peer: int, seconds: float) -> None:
+        """Name the line to a cluster whose hosts do not answer, once, while others are tried."""
+        here, there = self._directory.party(self._me), self._directory.party(peer)
+        if there.cluster not in self._unanswered:
+            self._unanswered.add(there.cluster)
+            _log.warning(
+                "the line from %s to %s is closed: nothing on it has reached %s for %g s. Other"
+                " routes are tried; gcm-deploy doctor tells which ports have to be open",
+                here.cluster, there.cluster, there, seconds,
+            )  # fmt: skip
 
     def meet(self, front_end: str, token: str, now: float) -> Attempt:
         """Begin to go where a peer waits, because it cannot connect to this process.

@@ -33,6 +33,11 @@ MOST_AT_ONCE = 6
 CALLED_AFTER_REFUSAL = 3.0
 """Seconds for a peer to dial at whose address nobody listens: if it lives, a firewall refuses."""
 
+UNANSWERED = 3.0
+"""Seconds after which it is told that the peer's system does not answer on the direct route.
+
+It takes connections however busy its processes are: what is lost there is lost in the network."""
+
 _AS_SLOW, _SLOW = 2.0, 1.0
 """A route of which nothing was heard has failed after so many times as long as the one that worked
 has taken, or after so many seconds."""
@@ -94,6 +99,9 @@ class Starter(Protocol):
     ) -> None:
         """Learn that a peer was reached by a route, and which others had failed, and when."""
 
+    def unanswered(self, peer: int, seconds: float) -> None:
+        """Learn that the system of a peer has not answered for so long, on no route."""
+
 
 class _Runner:
     """One route that is tried."""
@@ -126,6 +134,7 @@ class Race(Attempt):
         self._most = most
         self.deadline = self._next_start = now
         self._given_up_at = float("inf")
+        self._unanswered_at = now + UNANSWERED
         self._runners: list[_Runner] = []
         self._faults: dict[int, tuple[Route, PeerLost]] = {}  # by the place of the route
         self._failures: list[tuple[Route, float]] = []
@@ -178,6 +187,11 @@ class Race(Attempt):
             self.close()
             raise self._lost()
         times = [self._given_up_at, *(one.attempt.deadline for one in self._runners)]
+        if any(map(_is_unanswered, self._runners)):
+            if now >= self._unanswered_at:
+                self._unanswered_at = float("inf")
+                self._starter.unanswered(self._peer, UNANSWERED)
+            times.append(self._unanswered_at)
         self.deadline = min([*times, self._next_start] if self._may_start else times)
         return None
 
@@ -281,3 +295,8 @@ class Race(Attempt):
 
 def _is_up_to_the_peer(route: Route) -> bool:
     return route.legs[0].dialler != route.stops[0] or route.legs[-1].dialler == route.stops[-1]
+
+
+def _is_unanswered(one: _Runner) -> bool:
+    """Tell whether a route is the direct one, by which a connection has not been taken yet."""
+    return len(one.route.legs) == 1 and not (one.attempt.is_passive or one.attempt.is_taken)

@@ -13,7 +13,13 @@ from runtime.routing import Route, routes
 from runtime.topology import Cluster, Grid, Identifier, Node, Site
 from runtime.wire.dialling.connecting import Attempt
 from runtime.wire.dialling.line import READ
-from runtime.wire.dialling.trying import CALLED_AFTER_REFUSAL, HEAD_START, TAKEN_HEAD_START, Race
+from runtime.wire.dialling.trying import (
+    CALLED_AFTER_REFUSAL,
+    HEAD_START,
+    TAKEN_HEAD_START,
+    UNANSWERED,
+    Race,
+)
 from runtime.wire.errors import PeerLost, PeerSilent
 
 GRID = Grid(tuple(Site(f"s{n}", (Cluster("c", (Node("n", ranks=1),)),)) for n in range(2)))
@@ -58,6 +64,7 @@ class Routing:
         self._stack = stack
         self.begun: dict[Route, Scripted] = {}
         self.learned: list[tuple[Route, list[Route]]] = []
+        self.silent: list[int] = []
 
     def begin(self, peer: int, route: Route, now: float) -> Attempt:
         assert (peer, now >= 0) == (1, True)
@@ -69,6 +76,10 @@ class Routing:
     ) -> None:
         assert (peer, now >= 0) == (1, True)
         self.learned.append((route, [failed for failed, _ in after]))
+
+    def unanswered(self, peer: int, seconds: float) -> None:
+        assert seconds == UNANSWERED
+        self.silent.append(peer)
 
 
 @pytest.fixture
@@ -105,6 +116,26 @@ def test_a_route_on_which_the_connection_was_taken_has_a_longer_head_start(
     assert one.deadline == TAKEN_HEAD_START
     one.step(TAKEN_HEAD_START)
     assert list(routing.begun) == [DIRECT, THEIRS]
+    one.close()
+
+
+def test_it_is_told_once_that_nothing_answers_on_the_direct_route(routing: Routing) -> None:
+    one = race(routing, DIRECT, THEIRS)
+    one.step(HEAD_START)
+    assert one.deadline == UNANSWERED
+    one.step(UNANSWERED - 0.01)
+    assert routing.silent == []
+    one.step(UNANSWERED)
+    one.step(UNANSWERED + 1)
+    assert routing.silent == [1]
+    one.close()
+
+
+def test_nothing_is_told_where_the_system_of_the_peer_has_answered(routing: Routing) -> None:
+    one = race(routing, DIRECT, THEIRS)
+    routing.begun[DIRECT].is_taken = True
+    one.step(UNANSWERED)
+    assert routing.silent == []
     one.close()
 
 
