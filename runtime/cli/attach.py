@@ -85,7 +85,8 @@ def attach(found: argparse.Namespace) -> int:
     run = _run_named(found.run)
     try:
         with run.following() as file:
-            account = _shown(file, run.name, tags=found.tag_output)
+            choice = OutputChoice(all_tracebacks=False)  # the end has that of the first cause
+            account = _shown(file, run.name, tags=found.tag_output, choice=choice)
         came = run.fetch_results() if isinstance(run, MovedRun) else ""
     except KeyboardInterrupt:
         complain(f"{run.name} goes on; gcm-deploy attach {run.name} comes back to it")
@@ -173,7 +174,9 @@ def stop(found: argparse.Namespace) -> int:
     return 0
 
 
-def _shown(file: BinaryIO, name: str, *, tags: bool) -> RunAccount:
+def _shown(
+    file: BinaryIO, name: str, *, tags: bool, choice: OutputChoice | None = None
+) -> RunAccount:
     """Print the output of a run, until it has ended or there is no more; return what is known."""
     account = RunAccount()
     with ExitStack() as stack:
@@ -184,7 +187,7 @@ def _shown(file: BinaryIO, name: str, *, tags: bool) -> RunAccount:
                 at_once = MinuteLines(lambda: 0.0)  # no minute passes
                 made = PlainScreen(
                     sys.stdout.buffer, sys.stderr.buffer,
-                    news=at_once, tags=tags, names=fact.record.names(), choice=OutputChoice(),
+                    news=at_once, tags=tags, names=fact.record.names(), choice=choice,
                 )  # fmt: skip
                 screen = stack.enter_context(closing(made))
             if screen is not None:

@@ -164,7 +164,7 @@ def check_names(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Fin
 
 def check_interfaces(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Finding]:
     """Yield network interfaces that lead nowhere and that an MPI over several hosts may use."""
-    if host.spans == 1 or is_interface_chosen(" ".join(host.options)):
+    if host.spans == 1 or is_interface_chosen(" ".join((*host.options, *host.variables))):
         return
     virtual = {name: address for name, address in facts.interfaces if name.startswith(_VIRTUAL)}
     if not virtual:
@@ -179,7 +179,7 @@ def check_interfaces(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterato
         f"{facts.host} has interfaces that only virtual machines or containers are behind: {shown}",
         f"the ranks of the cluster are on {host.spans} hosts, and MPI may wait for ever for others"
         " on such an interface",
-        f'<mpi options="{native.only_interface(real, tuple(virtual))}"/>',
+        native.only_interface(real, tuple(virtual)),
         severe=native.tries_every_interface or is_chosen,
     )  # fmt: skip
 

@@ -45,6 +45,7 @@ def hosts_of(deployment: Deployment, python: str) -> list[ExaminedHost]:
             host.mpiexec,
             host.flavour,
             host.folder,
+            host.variables,
             host.spans,
             host.names,
         )
@@ -82,6 +83,7 @@ def _front_end(deployment: Deployment, cluster: DeployedCluster) -> ExaminedHost
         mpiexec=cluster.mpi.command_path,
         flavour=cluster.mpi.flavour,
         options=cluster.mpi.options,
+        variables=() if application is None else tuple(application.environment),
         folder=cluster.front_end.folder,
         ranks=cluster.ranks,
         spans=max(1, len(elsewhere) + here),

@@ -21,7 +21,8 @@ class ExaminedHost:
 
     `where` is its name in messages. `clusters` have their front-end on it; a host that holds only
     ranks of a cluster is reached from that front-end and has its number in `behind`. `ranks` counts
-    those of its clusters, `others` those of all other clusters. `modules` are what their programs
+    those of its clusters, `others` those of all other clusters. `variables` are the names of those
+    that their programs are given. `modules` are what their programs
     import. `spans` is on how many hosts one `mpiexec` starts ranks. Without `hops` and
     `launcher` it is the launcher's machine.
     """
@@ -37,6 +38,7 @@ class ExaminedHost:
     mpiexec: str = "mpiexec"
     flavour: str = AUTO
     options: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
     folder: str = ""
     ranks: int = 0
     others: int = 0

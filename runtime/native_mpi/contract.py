@@ -145,5 +145,5 @@ class NativeMpi:
         return next((one for one in last_lines if not one.startswith(self.noise)), "")
 
     def only_interface(self, name: str, others: Sequence[str]) -> str:  # noqa: ARG002 - likewise
-        """Return the options for `mpiexec` that keep ranks off `others`, on interface `name`."""
-        return f"-iface {name}"
+        """Return what a descriptor needs to keep ranks off `others`, on interface `name`."""
+        return f"the variable or option of that MPI for the interface {name}"

@@ -51,6 +51,13 @@ class Mpich(NativeMpi):
         """Return Hydra where a user has options for it."""
         return "Hydra" if options else ""
 
+    def only_interface(self, name: str, others: Sequence[str]) -> str:  # noqa: ARG002
+        """Return variables: options would let `mpiexec` start the ranks, which listens."""
+        return (
+            f'<environment name="UCX_NET_DEVICES" value="{name}"/> in <application>, or'
+            " FI_TCP_IFACE where the MPICH uses libfabric"
+        )
+
     def environment(self, world: MpiWorld, *, is_root: bool) -> Mapping[str, str]:  # noqa: ARG002
         """Let it start ranks beside it by itself.
 

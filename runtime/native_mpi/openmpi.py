@@ -82,7 +82,7 @@ class OpenMpi(NativeMpi):
 
     def only_interface(self, name: str, others: Sequence[str]) -> str:  # noqa: ARG002
         """Exclude the others, which it would all try."""
-        return f"--mca btl_tcp_if_exclude lo,{','.join(others)}"
+        return f'<mpi options="--mca btl_tcp_if_exclude lo,{",".join(others)}"/>'
 
 
 OPEN_MPI = OpenMpi()

@@ -13,6 +13,7 @@ from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.program_files import readable
 from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove, Step
 from runtime.deployment.planning.workplace import workplace_of
+from runtime.native_mpi import AUTO, Job, native_mpi
 from runtime.shown_text import listed, shown
 from runtime.step_name import StepKind
 from runtime.topology import Node
@@ -270,6 +271,16 @@ def _step(step: Step) -> Iterator[str]:
         yield "    once for each host, with its ranks"
     if step.argv:
         yield f"    $ {shlex.join(step.argv)}"
+    if step.job is not None:
+        yield from _other_starter(step.job)
+
+
+def _other_starter(job: Job) -> Iterator[str]:
+    """Yield what starts ranks in place of an `mpiexec`, as far as a plan knows that."""
+    if not job.options and native_mpi(job.flavour).is_managed({}):
+        yield "    (gcm-pmi starts them in its place)"
+    elif not job.options and job.flavour == AUTO:
+        yield "    (gcm-pmi starts them in its place if that is the mpiexec of an MPICH)"
 
 
 _WHAT = {EVERYTHING: "all that is new", REST: "all else that is new"}

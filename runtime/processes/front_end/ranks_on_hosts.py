@@ -92,10 +92,16 @@ class HostSessions:
         return SshLauncher([Hop(host)], self._local, python=self._python, timeout=60.0)
 
     def close(self) -> None:
-        """End everything on other hosts."""
-        for session in tuple(self._sessions.values()):  # one may be opened just now
-            if session is not self._local:
-                session.close()
+        """End everything on other hosts, on all at once: some may not answer any more."""
+        ending = [
+            threading.Thread(target=session.close)
+            for session in tuple(self._sessions.values())  # one may be opened just now
+            if session is not self._local
+        ]
+        for thread in ending:
+            thread.start()
+        for thread in ending:
+            thread.join()
         self._sessions.clear()
 
 

@@ -37,6 +37,10 @@ PASSED_ON = (
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
+class RankNotStarted(Exception):
+    """The system refuses what a rank needs: a process, or descriptors."""
+
+
 class OtherHosts:
     """What the managers of one native MPI tell each other through the front-end."""
 
@@ -83,7 +87,10 @@ class ProcessManager:
         self._is_ending = False
 
     def run(self) -> int:
-        """Start the ranks, and return the exit code of the first that fails, 0 if none does."""
+        """Start the ranks, and return the exit code of the first that fails, 0 if none does.
+
+        Raises RankNotStarted, and OSError for what fails later.
+        """
         signals = catch_signals()
         for number in PASSED_ON:
             signal.signal(number, lambda *_: None)  # heard through `signals`
@@ -91,7 +98,11 @@ class ProcessManager:
         if self._others is not None:
             self._selector.register(self._others.source, _READ, self._others_came)
         for rank in range(self._told.ranks):
-            self._start(RankProcess(rank, self._told))
+            try:
+                made = RankProcess(rank, self._told)
+            except OSError as fault:
+                raise RankNotStarted(f"rank {rank} cannot be started: {fault}") from fault
+            self._start(made)
         while self._running or (self._told.stays and not self._is_ending):
             for key, events in self._selector.select():
                 key.data(key.fd, events)
@@ -114,7 +125,10 @@ class ProcessManager:
             self._spawn(rank)
 
     def _spawn(self, rank: RankProcess) -> None:
-        rank.spawn()
+        try:
+            rank.spawn()
+        except OSError as fault:
+            raise RankNotStarted(f"rank {rank.rank} cannot be started: {fault}") from fault
         self._children[rank.pid] = rank
 
     # --- what ranks say ---------------------------------------------------------------------------
@@ -269,9 +283,12 @@ def main() -> int:
         os.dup2(2, 1)  # what ranks write is no line for others
     try:
         return ProcessManager(told, others).run()
-    except OSError as fault:
-        _say(f"a rank cannot be started: {fault}")
+    except RankNotStarted as fault:
+        _say(str(fault))
         return 1
+    except OSError as fault:
+        _say(f"it cannot go on, so its ranks are ended: {fault}")
+        return MANAGER_BROKEN
 
 
 if __name__ == "__main__":

@@ -197,6 +197,20 @@ def test_a_run_that_was_killed_before_its_first_fact_is_listed_and_explained(
     assert f"{name} has ended without a word: it was killed" in err
 
 
+def test_of_a_run_that_fails_one_traceback_is_shown_and_the_log_has_all(
+    answer: Answer, describe: Describe, tmp_path: Path
+) -> None:
+    program = "from mpi4py import MPI\nraise ValueError(f'no {MPI.COMM_WORLD.rank}')\n"
+    code, out, err = answer("--detach", describe(program, clusters=2))
+    assert (code, err) == (0, "")
+    name = out.split()[0]
+    await_true(lambda: "ended, exit code 1" in answer("list")[1])
+    logged = answer("logs", name)[2]
+    assert [logged.count(f"ValueError: no {rank}\n") for rank in range(2)] == [1, 1]
+    code, out, err = answer("attach", name)
+    assert (code, out, err.count("Traceback")) == (1, "", 1)
+
+
 def test_faults_are_told_before_anything_is_detached(answer: Answer, tmp_path: Path) -> None:
     (tmp_path / "bad.xml").write_text("<deployment><grid/></deployment>")
     code, out, err = answer("--detach", tmp_path / "bad.xml")

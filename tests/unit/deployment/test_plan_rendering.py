@@ -53,6 +53,7 @@ wave 2, all at once:
     with K in its environment
     $ mpiexec -n 3 --host n1:2,n2:1 python3 -P -m runtime.rank --cluster 0:0 --application code \
 --umask 022 --script a.py --
+    (gcm-pmi starts them in its place)
   handshake:1:0 at near/cluster0
     after front-end:1:0
   node:near/cluster0/x at near/cluster0/x by front-end:1:0

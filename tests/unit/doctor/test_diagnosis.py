@@ -31,6 +31,7 @@ from runtime.launchers.errors import (
     MpiexecFailed,
     WrongMpiexec,
 )
+from runtime.native_mpi import MPICH
 from runtime.topology import Cluster, Grid, Node, Reachability, Site
 
 GIB = 1 << 30
@@ -166,8 +167,8 @@ BRIDGE = (("docker0", "172.17.0.1"), ("eth0", "10.0.0.1"))
 @pytest.mark.parametrize(
     ("changes", "facts", "severity", "fix"),
     [
-        ({}, {}, "warning", '<mpi options="-iface eth0"/>'),
-        ({}, {"names": {"n1": ["172.17.0.1"]}}, "error", '<mpi options="-iface eth0"/>'),
+        ({}, {}, "warning", MPICH.only_interface("eth0", ())),
+        ({}, {"names": {"n1": ["172.17.0.1"]}}, "error", MPICH.only_interface("eth0", ())),
         (
             {"flavour": "openmpi"}, {}, "error",
             '<mpi options="--mca btl_tcp_if_exclude lo,docker0"/>',
@@ -187,6 +188,7 @@ def test_a_bridge_of_containers_matters_where_one_mpi_spans_hosts(
     assert (found.code, found.severity, found.fix) == ("wrong-interface", severity, fix)
     told = replace(several, options=("--mca", "btl_tcp_if_include", "eth0"))
     assert found_with(told) == []
+    assert found_with(replace(several, variables=("UCX_NET_DEVICES",))) == []
 
 
 @pytest.mark.parametrize(
