@@ -28,6 +28,7 @@ from runtime.processes.launcher.place import ClusterPlace, RequestHandler
 from runtime.processes.launcher.supply import Supplied, supply
 from runtime.processes.launcher.warm_start import WarmStart, can_fork
 from runtime.processes.rank import proxy
+from runtime.step_name import StepKind, StepName
 from runtime.transport.credentials import Credentials
 from runtime.transport.keys import RunKeys
 from runtime.transport.listening import Listener
@@ -84,7 +85,7 @@ class LocalFrontEnds:
             _found_mpiexec(job)
             for one in clusters
             if one.ranks and one.mpi.flavour == AUTO and one.front_end.python == sys.executable
-            and (job := plan.step(f"ranks:{one.identifier}").job) is not None
+            and (job := plan.step(StepName(StepKind.RANKS, one.identifier)).job) is not None
         }  # fmt: skip
         return {mpiexec: VersionQuestion(local, mpiexec) for mpiexec in asked}
 

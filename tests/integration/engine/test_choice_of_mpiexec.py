@@ -9,9 +9,10 @@ import pytest
 
 from runtime.deployment.planning import preparation
 from runtime.launchers import mpiexec_choice
+from runtime.testing.sshd import Sshd
 from tests.commands import gcm_deploy
+from tests.far_host import far_host  # noqa: F401 - a fixture
 from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
-from tests.sshd import Sshd, far_host  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.mpi
 
