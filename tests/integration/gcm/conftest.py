@@ -13,7 +13,7 @@ import pytest
 SECONDS = 60
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def environment() -> dict[str, str]:
     """Return an environment in which the command finds what this process finds."""
     paths = [str(Path(__file__).parents[3]), *filter(None, sys.path)]

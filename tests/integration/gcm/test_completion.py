@@ -46,11 +46,12 @@ class Bash:
         return shown
 
 
-@pytest.fixture
-def commands(tmp_path: Path, environment: dict[str, str]) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def commands(
+    tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]
+) -> dict[str, str]:
     """Return an environment whose search path has all commands."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("bin")
     for name, module, function in COMMANDS:
         script = folder / name
         script.write_text(
@@ -62,13 +63,12 @@ def commands(tmp_path: Path, environment: dict[str, str]) -> dict[str, str]:
     return {**environment, "PATH": path, "TERM": "dumb", "PS1": PROMPT, "INPUTRC": "/dev/null"}
 
 
-@pytest.fixture
-def bash(tmp_path: Path, commands: dict[str, str]) -> Iterator[Bash]:
+@pytest.fixture(scope="module")
+def bash(tmp_path_factory: pytest.TempPathFactory, commands: dict[str, str]) -> Iterator[Bash]:
     """A bash that has been told to complete the commands, in a folder with some files."""
     if shutil.which("bash") is None:
         pytest.skip("needs bash")
-    work = tmp_path / "work"
-    work.mkdir()
+    work = tmp_path_factory.mktemp("work")
     for name in ("laptop.xml", "ring.py", "hello.fractal"):
         (work / name).touch()
     (work / "logs").mkdir()
