@@ -9,8 +9,8 @@ ELSEWHERE: tuple[tuple[str, str], ...] = (
     ("004 4.1, 6.1 to 6.4, table 6.1",
      SCHEME + "docs/architecture.md, `gcm-deploy --dry-run --draw FILE`"),
     ("004 7.10 to 7.13", SCHEME + "`examples/20_monte_carlo`, `examples/21_mergesort`"),
-    ("004 table 7.1", "a comparison of features; what holds here is in the README and in "
-     "docs/deploy.md, docs/ssh.md, docs/batch.md, docs/mpi.md"),
+    ("004 table 7.1", "a comparison of features: docs/features.md, with a test behind each cell "
+     "of ours"),
     ("004 A.1 to A.7, table A.1", "3.2, 3.3, 4.1, 6.1 to 6.4 and table 6.1, in Portuguese"),
     ("000 1, 2, 2.1 to 2.2, 3.1, 3.3 to 3.4, 3.10",
      SCHEME + "docs/peers.md, docs/booking.md"),

@@ -67,8 +67,8 @@ class Networks:
         for cluster, holder in zip(clusters, self.sockets, strict=True):
             self.devices += self._answer(cluster, holder)
         holders = {name: process.pid for name, process in self.holders.items()}
-        for holder in self.sockets:
-            holder.send(stand_in(clusters, holders).encode())
+        for cluster, holder in zip(clusters, self.sockets, strict=True):
+            holder.send(stand_in(layout, cluster, holders).encode())
         for cluster, holder in zip(clusters, self.sockets, strict=True):
             self._answer(cluster, holder)
 

@@ -1,14 +1,18 @@
 """The program that stands in for `ssh` in an emulated grid; pure.
 
 All clusters are on one machine and share its files, so that entering the other cluster's network
-is all there is to do. Like ssh, it begins with a fresh environment in the home folder.
+is all there is to do. Like ssh, it begins with a fresh environment in the home folder. Between
+sites its input and output are as late as the line between them (`slow_pipe.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
 
-from benchmarks.grid.layout import Cluster
+from benchmarks.grid.layout import Cluster, Layout
 
 FOLDER = "/dev/shm/.grid"
 """A folder that each cluster has for itself, and that is gone with it."""
@@ -41,7 +45,7 @@ case "$host" in
   *) echo "ssh: there is no host $host in this grid" >&2; exit 255 ;;
 esac
 cd / || exit 255
-exec env -i HOME="$HOME" PATH="$PATH" LANG="$LANG" USER="$USER" SHELL=/bin/sh %(enter)s \\
+exec $line env -i HOME="$HOME" PATH="$PATH" LANG="$LANG" USER="$USER" SHELL=/bin/sh %(enter)s \\
   /bin/sh -c '%(if_open)s; cd "$HOME" && exec /bin/sh -c "$1"' ssh "$*"
 """
 
@@ -52,10 +56,23 @@ def entering(holder: int | str) -> list[str]:
     return ["nsenter", f"--target={holder}", *spaces, "--"]
 
 
-def stand_in(clusters: Sequence[Cluster], holders: Mapping[str, int]) -> str:
-    """Return the text of the program: hosts are found by the names and addresses of clusters."""
+SLOW = [sys.executable, "-S", "-E", str(Path(__file__).with_name("slow_pipe.py"))]
+
+
+def stand_in(layout: Layout, source: Cluster, holders: Mapping[str, int]) -> str:
+    """Return the text of the program in a cluster; hosts are names and addresses of clusters."""
     cases = "\n".join(
-        f"  {one.name}|{one.address}) holder={holders[one.name]} ;;" for one in clusters
+        f"  {one.name}|{one.address}) "
+        f"holder={holders[one.name]} line={_line(layout, source, one)} ;;"
+        for one in layout.clusters
     )
     enter = " ".join(entering('"$holder"'))
     return _TEXT % {"cases": cases, "enter": enter, "if_open": IF_OPEN}
+
+
+def _line(layout: Layout, source: Cluster, target: Cluster) -> str:
+    """Return what stands before a command in another site, as one word of the shell."""
+    if source.site == target.site:
+        return "''"
+    line = layout.line(source.site, target.site)
+    return shlex.quote(" ".join([*SLOW, str(line.delay), str(line.rate)]))

@@ -156,10 +156,10 @@ FIGURES = (
             for one in ELEMENTARY
         ),
         by_components, seconds=300,
-        why_not="a barrier through the components waits for no line here.",
+        why_not="measured when the stand-in for ssh had no delay: a few bytes through the launcher "
+        "took less than a line, which they cross twice on a real grid.",
         remark="Through components: `--plans components`. What goes between two front-ends passes "
-        "the launcher by ssh, whose stand-in has no delay here: a few bytes take less than a line, "
-        "which they would cross twice on a real grid.",
+        "the launcher by ssh.",
     ),
     Figure(
         "late-ranks", "Broadcasts to four ranks of another site, one of which is 50 ms late",

@@ -134,6 +134,23 @@ def test_the_stand_in_for_ssh_runs_commands_in_other_clusters(grid: EmulatedGrid
     assert "no host elsewhere" in unknown.stderr
 
 
+def test_what_goes_through_ssh_between_sites_is_as_late_as_on_the_line(
+    grid: EmulatedGrid,
+) -> None:
+    with grid.popen(
+        "c0", [SSH, "c2", "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as passed:
+        assert passed.stdin is not None
+        assert passed.stdout is not None
+        begun = time.monotonic()
+        passed.stdin.write("there and back\n")
+        passed.stdin.flush()
+        assert passed.stdout.readline() == "there and back\n"
+        assert time.monotonic() - begun >= 2 * DELAY
+        passed.stdin.close()
+        assert passed.wait(timeout=10) == 0
+
+
 def test_nothing_passes_a_cut_until_it_heals(grid: EmulatedGrid) -> None:
     grid.cut("c0", "c2")
     assert connecting(grid, "c0", "c2", BLOCKED) == "TimeoutError"

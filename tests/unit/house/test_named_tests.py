@@ -1,4 +1,4 @@
-"""The tests that the page about security names are there: each promise is shown by one."""
+"""The tests that pages name are there: each promise about security, each feature, has one."""
 
 from __future__ import annotations
 
@@ -24,10 +24,17 @@ def named_tests() -> Iterator[str]:
         yield str(path)
 
 
-@pytest.mark.parametrize("name", sorted(set(named_tests())))
+def linked_tests() -> list[str]:
+    """Return the tests that the table of features leads to."""
+    page = (ROOT / "docs" / "features.md").read_text(encoding="utf-8")
+    return re.findall(r"\[test\]\(\.\./tests/([\w/.]+)\)", page)
+
+
+@pytest.mark.parametrize("name", sorted({*named_tests(), *linked_tests()}))
 def test_each_test_that_the_page_names_exists(name: str) -> None:
     assert (ROOT / "tests" / name).exists()
 
 
-def test_the_page_names_tests() -> None:
+def test_the_pages_name_tests() -> None:
     assert len(set(named_tests())) > 20
+    assert len(linked_tests()) >= 6
