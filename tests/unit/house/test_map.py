@@ -33,3 +33,9 @@ def test_each_package_is_on_the_map() -> None:
 
 def test_what_is_on_the_map_exists() -> None:
     assert [one for one in sorted(named()) if not (ROOT / one).exists()] == []
+
+
+def test_folders_of_unit_tests_have_names_of_packages() -> None:
+    packages = {one.partition("/")[2] for one in existing("gcm") | existing("runtime")}
+    folders = {one.parent.name for one in (ROOT / "tests" / "unit").glob("*/test_*.py")}
+    assert folders - packages == {"benchmarks", "house"}

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.unit.deploy_cli.conftest import plan
+from tests.unit.cli.deploy.conftest import plan
 
 __all__ = ["plan"]

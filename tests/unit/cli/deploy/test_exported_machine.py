@@ -11,7 +11,7 @@ import pytest
 
 from gcm.cli import main as gcm
 
-SAMPLES = sorted(path.name for path in (Path(__file__).parents[3] / "descriptors").glob("*.xml"))
+SAMPLES = sorted(path.name for path in (Path(__file__).parents[4] / "descriptors").glob("*.xml"))
 LAPTOP = (
     '<deployment><application module="runpy"/>'
     '<emulate sites="2" clusters="2" ranks="2"/></deployment>'

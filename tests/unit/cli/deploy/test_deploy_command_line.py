@@ -14,7 +14,7 @@ import pytest
 from runtime.cli.line.options import Format, ProgressMode, read_options
 from runtime.cli.reference import render_options
 
-SAMPLES = sorted(path.name for path in (Path(__file__).parents[3] / "descriptors").glob("*.xml"))
+SAMPLES = sorted(path.name for path in (Path(__file__).parents[4] / "descriptors").glob("*.xml"))
 
 
 def test_the_options_have_defaults() -> None:
@@ -158,9 +158,9 @@ def test_the_arguments_behind_the_double_dash_reach_every_rank_instead_of_those_
     written = samples / "laptop.xml"
     written.write_text(written.read_text().replace("<application ", '<application arguments="1" '))
     answer = deploy("--dry-run", written)
-    assert all(line.endswith(" -- 1") for line in answer.out.splitlines() if "mpiexec" in line)
+    assert all(line.endswith(" -- 1") for line in answer.out.splitlines() if "$ mpiexec" in line)
     answer = deploy("--dry-run", samples / "laptop.xml", "--", "--steps", "a b")
-    commands = [line for line in answer.out.splitlines() if "mpiexec" in line]
+    commands = [line for line in answer.out.splitlines() if "$ mpiexec" in line]
     assert len(commands) == 4
     assert all(line.endswith(" -- --steps 'a b'") for line in commands)
 

@@ -17,7 +17,7 @@ from runtime.machine.contracts import BINDING_CONTROLLER
 from runtime.processes.launcher.bindings import answered_bindings
 from runtime.processes.launcher.tree import machine_tree
 from runtime.processes.member_host import names_in
-from tests.unit.engine.test_machine_tree import NAMED, plan
+from tests.unit.processes.test_machine_tree import NAMED, plan
 
 
 def test_silent_processes_are_waited_for_together() -> None:

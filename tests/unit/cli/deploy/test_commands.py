@@ -11,7 +11,7 @@ from runtime.cli import peer_main, run_main
 from runtime.cli.commands import COMMANDS
 from runtime.cli.reference import PROGRAMS, manual_pages, render_options
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 TABLES = [table for program in PROGRAMS for table in program.tables()]
 
 

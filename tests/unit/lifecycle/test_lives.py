@@ -18,7 +18,7 @@ from runtime.lifecycle.run_parts import RunParts
 from runtime.lifecycle.state import RunState
 from runtime.machine.deaths import Observation, RankDeath, Witness
 from runtime.rank_name import RankName
-from tests.unit.engine.test_run_state import TIMEOUTS, UP, death, play, read, run_plan
+from tests.unit.lifecycle.test_run_state import TIMEOUTS, UP, death, play, read, run_plan
 
 TABLES: dict[str, tuple[Mapping[tuple[Any, Any], Any], StrEnum]] = {
     "rank": (rank_life.TRANSITIONS, RankStage.PLANNED),

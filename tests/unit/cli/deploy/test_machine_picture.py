@@ -15,7 +15,7 @@ from runtime.cli.load import load_deployment
 from runtime.cli.machine_picture import Hosts, hosts_of, machine_picture
 from runtime.topology import Node
 
-SAMPLES = Path(__file__).parents[3] / "descriptors"
+SAMPLES = Path(__file__).parents[4] / "descriptors"
 
 Rectangle = tuple[str, int, int, int, int]
 
