@@ -4,7 +4,8 @@ A host fails until time t with f(t) = 1 - exp(-(λt)^δ) (Weibull; δ = 1: at a 
 the longer it has been up, the less likely). A rank fails when all its r replicas do, and a run of p
 ranks when any rank does: P(p, r) = 1 - (1 - f^r)^p. As r times as many processes share the hosts,
 the run takes longer: t(r) = t·(1 + s·(r - 1)), with the slowdown s = 1 where the hosts are as many
-as before, and near 0 where there are spare ones.
+as before, and near 0 where there are spare ones. Of a program that takes t₁ on one processor, and
+whose share q can be computed in parallel, t = t₁·(1 - q + q/p) (Amdahl).
 
 Below is how somebody writes how often hosts fail, and how times and chances are shown.
 """
@@ -43,6 +44,15 @@ def host_fails(rate: float, time: float, shape: float = 1.0) -> float:
     ('0.09516', '0.27111')
     """
     return -expm1(-((rate * time) ** shape))
+
+
+def parallel_time(alone: float, share: float, processes: int) -> float:
+    """Return how long a program takes on so many processors, by Amdahl's law.
+
+    >>> parallel_time(10.0, 0.5, 10), parallel_time(10.0, 1.0, 10)
+    (5.5, 1.0)
+    """
+    return alone * (1 - share + share / processes)
 
 
 def rate_for(host_fails: float, time: float, shape: float = 1.0) -> float:

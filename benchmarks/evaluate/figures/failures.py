@@ -10,7 +10,7 @@ from benchmarks.detectors.reliability import PUBLISHED, failure_probability
 from benchmarks.detectors.simulation import Case, Run
 from benchmarks.evaluate.figure import Claim, Figure, Sample, Setting
 from runtime.health import DetectorProtocol
-from runtime.peers.advice import RunRisk, host_fails, run_fails
+from runtime.peers.advice import RunRisk, advise, host_fails, parallel_time, run_fails
 
 PRINTED = {1: 0.99, 2: 0.27}
 """The chance that a run of 128 processes fails, by replicas, as printed (f = 0.05)."""
@@ -32,13 +32,12 @@ def probability(_setting: Setting) -> Iterator[Sample]:
 def degree(_setting: Setting) -> Iterator[Sample]:
     """Yield the chance by replicas, if so much of the program is parallel: Amdahl's run time."""
     for parallel in (1.0, 0.95, 0.9, 0.5):
-        time = SEQUENTIAL * (1 - parallel + parallel / PROCESSES)
-        risk = RunRisk(PROCESSES, time, RATE)
-        chances = {replicas: risk.at(replicas).run_fails for replicas in range(1, 13)}
+        risk = RunRisk(PROCESSES, parallel_time(SEQUENTIAL, parallel, PROCESSES), RATE)
+        found = advise(risk, target=0.01)
         way = f"p = {parallel:g}"
-        for replicas, chance in chances.items():
-            yield Sample("", replicas, way, chance)
-        yield Sample("", 0, f"best for {way}", min(chances, key=chances.__getitem__))
+        for one in found.prospects[:12]:
+            yield Sample("", one.replicas, way, one.run_fails)
+        yield Sample("", 0, f"best for {way}", found.best.replicas)
 
 
 def bounds(protocol: DetectorProtocol, members: int, dead: float) -> tuple[float, float]:

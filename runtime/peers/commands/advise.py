@@ -18,6 +18,7 @@ from runtime.peers.advice import (
     chance,
     duration,
     is_chance,
+    parallel_time,
     rate,
     rate_for,
     shown_chance,
@@ -35,6 +36,7 @@ _EXAMPLES = """\
 examples:
   {command} --failure-rate 1/30d --processes 128 --time 2h
   {command} --failure-rate 5% --processes 128 --time 2h --slowdown 0 --target 0.1%
+  {command} --failure-rate 1/30d --processes 16 --time 5d --parallel 95%
 """
 
 _EXIT_CODE = 0
@@ -90,12 +92,10 @@ def _sentence(found: Advice, target: float) -> str:
 
 
 def _shown(found: Advice) -> list[Prospect]:
-    """Return the rows: up to a little beyond the best one, not too many."""
+    """Return the rows: all up to the best one, or a little beyond what is enough."""
     enough = found.least or found.best
-    last = min(_MOST_SHOWN, max(_LEAST_SHOWN, enough.replicas + 2))
-    rows = list(found.prospects[:last])
-    rows += [one for one in (found.least, found.best) if one is not None and one not in rows]
-    return rows
+    last = max(_LEAST_SHOWN, min(_MOST_SHOWN, enough.replicas + 2), found.best.replicas)
+    return list(found.prospects[:last])
 
 
 def _magnitude(value: float) -> int:
@@ -130,6 +130,10 @@ def _failures(written: str) -> tuple[str, float]:
     return "rate", rate(written)
 
 
+def _share(written: str) -> float:
+    return 1.0 if written in ("1", "100%") else chance(written)
+
+
 def _above_0(written: str) -> float:
     number = _from_0(written)
     if not number:
@@ -154,6 +158,9 @@ def _from_0(written: str) -> float:
            help="ranks of the run"),
     Option("--time", required=True, metavar="TIME", read=duration,
            help="how long the run takes without replicas, as 90min or 2h"),
+    Option("--parallel", default=None, metavar="SHARE", read=_share,
+           help="how much of it can be computed in parallel, as 95%%: --time is then that of one "
+           "processor, and the run takes what Amdahl's law says"),
     Option("--target", default=0.01, metavar="CHANCE", read=chance,
            help="how likely the run may fail (default: 1%%)"),
     Option("--shape", default=1.0, metavar="δ", read=_above_0,
@@ -168,8 +175,11 @@ def _from_0(written: str) -> float:
 def advise_command(options: argparse.Namespace) -> int:
     """Print what is advised; return the exit code: 0, or 1 if no number reaches the target."""
     kind, value = options.failure_rate
-    per_second = rate_for(value, options.time, options.shape) if kind == "chance" else value
-    risk = RunRisk(options.processes, options.time, per_second, options.shape, options.slowdown)
+    time = options.time
+    if options.parallel is not None:
+        time = parallel_time(time, options.parallel, options.processes)
+    per_second = rate_for(value, time, options.shape) if kind == "chance" else value
+    risk = RunRisk(options.processes, time, per_second, options.shape, options.slowdown)
     found = advise(risk, options.target)
     if options.json:
         print(json.dumps(_plain(found, options.target), indent=1))

@@ -52,6 +52,26 @@ def test_seven_replicas_are_best_in_the_published_table_and_five_reach_a_tenth()
     assert advise(risk, target=0.05).least is None
 
 
+def test_the_more_of_a_program_is_sequential_the_fewer_replicas_are_best(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    best = {}
+    for share in ("100%", "95%", "50%"):
+        command(
+            *("--failure-rate", "0.1/h", "-n", "10", "--time", "10h", "--parallel", share),
+            "--json",
+        )
+        best[share] = json.loads(capsys.readouterr().out)["best"]
+    assert best == {"100%": 7, "95%": 5, "50%": 1}
+
+
+def test_all_numbers_up_to_the_best_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    command("--failure-rate", "5%", "-n", "128", "--time", "2h", "--slowdown", "0")
+    lines = capsys.readouterr().out.splitlines()
+    listed = [int(line.split()[0]) for line in lines if line.strip()[:1].isdigit()]
+    assert listed == list(range(1, listed[-1] + 1))
+
+
 def test_where_replicas_cost_no_time_more_are_never_worse() -> None:
     risk = RunRisk(128, 1.0, rate_for(0.05, 1.0), slowdown=0.0)
     found = advise(risk, target=0.001)
