@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from runtime.collectives.blocks import Blocks
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import Data, Parcel, Steps, content
+from runtime.rank_name import numbers_of
 
 MOST_BYTES = 8 << 20
 """The data of all members together: larger ones would hold up what else components have to do."""
@@ -128,9 +129,9 @@ def below(part: str, group: Sequence[str]) -> list[str]:
     >>> below("", ["0:0:1", "0:1:0", "1:0:0"]), below("0", ["0:0:1", "0:1:0", "1:0:0"])
     (['0', '1'], ['0:0', '0:1'])
     """
-    own = part.split(":") if part else []
-    inside = (one for one in (rank.split(":") for rank in group) if one[: len(own)] == own)
-    return list(dict.fromkeys(":".join(one[: len(own) + 1]) for one in inside))
+    own = numbers_of(part)
+    inside = (one for one in map(numbers_of, group) if one[: len(own)] == own)
+    return list(dict.fromkeys(":".join(map(str, one[: len(own) + 1])) for one in inside))
 
 
 def has_all(part: str, group: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from runtime.coupling.errors import NoSuchRank, UnknownCode
 from runtime.coupling.message_paths import DRIVER, rank_path
 from runtime.machine.paths import DRIVER_PATH
+from runtime.rank_name import ClusterName, RankName
 
 if TYPE_CHECKING:
     from runtime.topology import Grid, RankNames
@@ -73,12 +74,12 @@ class CodeDirectory:
         """Return the code and the rank of `site:cluster:rank`; raises UnknownCode."""
         if identifier == DRIVER and self.has_driver:
             return DRIVER, 0
-        cluster, _, number = identifier.rpartition(":")
+        rank = RankName.find(identifier)
         for name, parts in self._clusters.items():
             before = 0
             for known, ranks in parts:
-                if known == cluster and number.isdecimal() and int(number) < ranks:
-                    return name, before + int(number)
+                if rank is not None and known == rank.cluster and rank.rank < ranks:
+                    return name, before + rank.rank
                 before += ranks
         raise UnknownCode(f"no code has a rank {identifier}")
 
@@ -90,7 +91,7 @@ class CodeDirectory:
         for code, parts in self._clusters.items():
             first, called = 0, code if len(self._clusters) > 1 else ""
             for identifier, ranks in parts:
-                site, cluster = (int(number) for number in identifier.split(":"))
+                site, cluster = ClusterName.parse(identifier).position
                 place = grid.sites[site]
                 path = f"{place.name}/{place.clusters[cluster].name}"
                 named[identifier] = NamedCluster(path, first, code=called)

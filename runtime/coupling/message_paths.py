@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from runtime.machine.paths import RANKS
+from runtime.rank_name import part_above
 
 DRIVER = "(driver)"
 """The name that ranks use for the Python program that holds the machine; no code can have it."""
@@ -19,7 +20,7 @@ def cluster_of(path: str) -> str:
     >>> cluster_of("/ranks/0:1:2"), cluster_of("/driver")
     ('0:1', '')
     """
-    return path.removeprefix(RANKS).rpartition(":")[0] if path.startswith(RANKS) else ""
+    return part_above(path.removeprefix(RANKS)) if path.startswith(RANKS) else ""
 
 
 def identifier_of(path: str) -> str:

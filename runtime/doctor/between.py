@@ -11,8 +11,9 @@ from runtime.doctor.checks import CHECKS, install
 from runtime.doctor.reaching import check_reached
 from runtime.doctor.records import Dial, Finding, Record
 from runtime.mpi4py_version import is_too_old
+from runtime.rank_name import RankName
 from runtime.routing import Leg, Rank, Route, Stop, routes
-from runtime.topology import Grid, Identifier
+from runtime.topology import Grid
 
 Attempted = Mapping[tuple[Position, Position, bool], Dial]
 """The connections that were tried: from a cluster, to a cluster, whether to its front-end."""
@@ -77,7 +78,7 @@ def check_connections(
         for target in owners:
             if source == target or not _have_ranks(grid, source, target):
                 continue
-            found = routes(grid, Identifier(*source, 0), Identifier(*target, 0))
+            found = routes(grid, RankName(*source, 0), RankName(*target, 0))
             closed = [_closed(route, tried) for route in found]
             works = next((at for at, dial in enumerate(closed) if dial is None), None)
             for dial in closed[:works]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from runtime.lifecycle.outcome import Connections, RouteTraffic, Ways
-from runtime.rank_name import RankName
+from runtime.rank_name import cluster_of, numbers_of
 
 Row = tuple[str, tuple[str, ...] | None, int, int, int]
 """The receiver or the cluster of receivers, the front-ends between if the sender knows them, or a
@@ -27,10 +27,10 @@ class Exchanged:
 
     def add(self, sender: str, rows: Iterable[Row], figures: Figures) -> None:
         """Take note of what a rank, `site:cluster:rank`, has sent to which clusters."""
-        here = RankName.parse(sender).cluster
+        here = cluster_of(sender)
         for to, between, peers, messages, size in rows:
             there = cluster_of(to)
-            first, second = sorted((here, there), key=_numbers)
+            first, second = sorted((here, there), key=numbers_of)
             ways = self._ways.setdefault((first, second), {})
             if between is not None:
                 way = between if here == first else between[::-1]
@@ -72,15 +72,6 @@ class Exchanged:
         return Connections(ways=tuple(ways), relays=(), tunnels=(), **self._figures)
 
 
-def cluster_of(name: str) -> str:
-    """Return the cluster of a rank, or the cluster itself.
-
-    >>> cluster_of("0:1:2"), cluster_of("0:1")
-    ('0:1', '0:1')
-    """
-    return name.rpartition(":")[0] if name.count(":") > 1 else name
-
-
 def is_transport(between: tuple[str, ...]) -> bool:
     """Tell whether between two ranks is a transport of the user, and no front-end."""
     return len(between) == 1 and ":" not in between[0]
@@ -97,7 +88,3 @@ def route_words(between: tuple[str, ...], name_of: Callable[[str], str]) -> str:
     if is_transport(between):
         return f"direct over {between[0]}"
     return f"through {', '.join(map(name_of, between))}" if between else "direct"
-
-
-def _numbers(identifier: str) -> tuple[int, ...]:
-    return tuple(map(int, identifier.split(":")))

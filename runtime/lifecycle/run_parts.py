@@ -13,6 +13,7 @@ from runtime.lifecycle.run_life import RunLife, RunPhase
 from runtime.lifecycle.run_plan import RunPlan
 from runtime.lifecycle.walltimes import RunClock, RunTimeouts
 from runtime.machine.deaths import RankDeath
+from runtime.rank_name import cluster_of
 from runtime.step_name import StepKind, StepName
 
 _LIVES = {
@@ -90,7 +91,7 @@ class RunParts:
         """
         if self.life.phase is not RunPhase.RUNNING:
             return _LIVES[self.life.phase]
-        cluster = self.clusters.get(":".join(part.split(":")[:2]))
+        cluster = self.clusters.get(cluster_of(part))
         if cluster is not None and cluster.place is PlaceStage.LOST:
             return "terminated"
         rank = self.ranks.get(part)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from runtime.machine.contracts import CONTRACTS, Delivery
 from runtime.machine.paths import part_path
+from runtime.rank_name import ClusterName
 
 if TYPE_CHECKING:
     from runtime.topology import Grid
@@ -39,10 +40,10 @@ def bound_to(grid: Grid, cluster: str, code: str) -> list[str]:
     >>> bound_to(Grid((Site("a", (one, one)), Site("b", (one,)))), "0:1", "ocean")
     ['/grid/site0/cluster0.delivery', '/grid/site1.delivery-ocean']
     """
-    found = []
+    found, own_site = [], ClusterName.parse(cluster).site
     for number, site in enumerate(grid.sites):
         filled = [place for place, one in enumerate(site.clusters) if one.size]
-        if number == int(cluster.partition(":")[0]):
+        if number == own_site:
             names = [f"{number}:{place}" for place in filled]
             found += [f"{part_path(name)}.{DELIVERY}" for name in names if name != cluster]
         elif filled:

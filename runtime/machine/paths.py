@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from runtime.rank_name import numbers_of, part_above, site_of
+
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,8 +49,7 @@ def above_path(clustering: str) -> str:
 
 def part_path(identifier: str) -> str:
     """Return the path of a rank (`0:1:2`), a cluster, a site or, for nothing, the grid."""
-    numbers = identifier.split(":") if identifier else []
-    names = zip(("site", "cluster", "wrapper"), numbers, strict=False)
+    names = zip(("site", "cluster", "wrapper"), numbers_of(identifier), strict=False)
     return "/".join([GRID, *(f"{name}{number}" for name, number in names)])
 
 
@@ -63,7 +64,7 @@ def node_path(node: str) -> str:
 
 def hosted_identifiers(cluster: str, levels: Sequence[str]) -> list[str]:
     """Return what the front-end of a cluster has clustering components of, its own one first."""
-    site = cluster.partition(":")[0]
+    site = site_of(cluster)
     return [cluster, *([site] if "L4" in levels else []), *([""] if "L5" in levels else [])]
 
 
@@ -90,4 +91,4 @@ def host_of(path: str, leaders: Sequence[int], leader: int) -> str | None:
 
 def above(identifier: str) -> str | None:
     """Return what is one level higher; None for the grid."""
-    return identifier.rpartition(":")[0] if identifier else None
+    return part_above(identifier) if identifier else None

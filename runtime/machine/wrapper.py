@@ -23,6 +23,7 @@ from runtime.machine.contracts import (
 )
 from runtime.machine.delivery import PEERS, bound_to
 from runtime.machine.rank_settings import RankSettings
+from runtime.rank_name import cluster_of
 from runtime.transport.keys import parsed
 
 _SIGTERM = 15  # `signal` would be imported for this number alone
@@ -124,7 +125,7 @@ class RankWrapper:
         import pickle  # only where somebody asks
 
         grid = pickle.loads(self.settings.grid)  # from the launcher
-        return bound_to(grid, self.name.rpartition(":")[0], self.code)
+        return bound_to(grid, cluster_of(self.name), self.code)
 
     # --- views, control -------------------------------------------------------------------------
 

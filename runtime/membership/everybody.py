@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from gcm.records import dataclass
 from runtime.machine.table import decoded
 from runtime.membership.bind_address import NOT_ADVERTISED
-from runtime.topology import NO_NAMES, Grid, Identifier, RankNames
+from runtime.rank_name import ClusterName, RankName
+from runtime.topology import NO_NAMES, Grid, RankNames
 
 if TYPE_CHECKING:
     from runtime.machine.rank_settings import RankSettings
@@ -30,7 +31,7 @@ class Resident:
     rank that was not there when the table was made.
     """
 
-    identifier: Identifier
+    identifier: RankName
     host: str = ""
     machine: str = ""
     addresses: tuple[str, ...] = ()
@@ -45,7 +46,7 @@ class Everybody:
     """
 
     grid: Grid
-    me: Identifier
+    me: RankName
     residents: tuple[Resident, ...]
     front_ends: dict[tuple[int, int], AdvertisedAddresses]
     """Where the front-ends of clusters forward, as far as they do."""
@@ -64,14 +65,14 @@ class Everybody:
         """The index of the process that was the first to have the rank of this one."""
         return self.place_of(self.me)
 
-    def place_of(self, rank: Identifier) -> int:
+    def place_of(self, rank: RankName) -> int:
         """Return the index of the process that was the first to have a rank."""
         return next(at for at, one in enumerate(self.residents) if one.identifier == rank)
 
-    def cluster_name(self, rank: Identifier) -> str:
+    def cluster_name(self, rank: RankName) -> str:
         """Return the name that the user gave the cluster of a rank, with that of its site."""
         site = self.grid.sites[rank.site]
-        return f"{site.name}/{site.clusters[rank.cluster].name}"
+        return f"{site.name}/{site.clusters[rank.number].name}"
 
 
 def everybody(link: RankLink, pickled: bytes = b"") -> Everybody:
@@ -96,7 +97,7 @@ def everybody(link: RankLink, pickled: bytes = b"") -> Everybody:
     # To who was there at first they are news, which come with the next view.
     if pickled or link.is_again or wrapper.settings.replicas > 1:
         residents += replacing(table, len(residents))
-    me = Identifier.parse(link.name)
+    me = RankName.parse(link.name)
     limit = min(tag_limits, default=None)
     names = NO_NAMES if pickled else _names(grid, wrapper.settings)
     return Everybody(grid, me, tuple(residents), front_ends_in(table), limit, names)
@@ -105,7 +106,10 @@ def everybody(link: RankLink, pickled: bytes = b"") -> Everybody:
 def front_ends_in(table: Sequence[Report]) -> dict[tuple[int, int], AdvertisedAddresses]:
     """Return where the front-ends of clusters forward, as far as they do."""
     return {
-        _position(one["front-end"]): (one["forwarder"][0], tuple(one["forwarder"][1]))
+        ClusterName.parse(one["front-end"]).position: (
+            one["forwarder"][0],
+            tuple(one["forwarder"][1]),
+        )
         for one in table
         if "front-end" in one
     }
@@ -118,17 +122,12 @@ def _names(grid: Grid, settings: RankSettings) -> RankNames:
     return RankNames.of_grid(grid, world=world, is_of_cluster=is_of_cluster)
 
 
-def _position(cluster: str) -> tuple[int, int]:
-    site, _, number = cluster.partition(":")
-    return int(site), int(number)
-
-
 def replacing(table: Sequence[Report], first: int) -> list[Resident]:
     """Return those that have taken the places of lost ranks; the first has this index."""
     found = [one for one in table if one.get("index", -1) >= first]
     return [
         Resident(
-            Identifier.parse(one["rank"]),
+            RankName.parse(one["rank"]),
             one["host"],
             one["doors"][0],
             tuple(one["doors"][1]),

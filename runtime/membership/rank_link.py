@@ -19,6 +19,7 @@ from runtime.machine.contracts import (
 from runtime.machine.paths import COUPLING, LAUNCHER, RANKS, clustering_path
 from runtime.machine.wrapper import RankWrapper
 from runtime.membership.run_directory import read_key
+from runtime.rank_name import RankName
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.keys import member_name
@@ -69,6 +70,7 @@ class RankLink:
         bootstrap = read_key(run_directory, name, is_alone=is_again)
         self.is_again = is_again
         self.name = name
+        self.rank_name = RankName.parse(name)
         self.incarnation = bootstrap.incarnation
         proved = member_name(name, bootstrap.incarnation)
         self.credentials = Credentials(bootstrap.keys, proved, bootstrap.certificate)
@@ -77,7 +79,7 @@ class RankLink:
         self._run_directory = run_directory
         self._transports = bootstrap.transports
         self._dispatch = DispatchTable()
-        cluster = name.rpartition(":")[0]
+        cluster = self.rank_name.cluster
         above = clustering_path(cluster)
         self.wrapper = RankWrapper(
             proved, self._dispatch, self._call_above, self._appeal, above=above
@@ -113,8 +115,8 @@ class RankLink:
         """Return listeners for other ranks, and the addresses to advertise."""
         from runtime.membership.bind_address import open_listeners
 
-        number = self.name.rpartition(":")[2]
-        return open_listeners(self._run_directory, name + number, self._transports)
+        own = f"{name}{self.rank_name.rank}"
+        return open_listeners(self._run_directory, own, self._transports)
 
     def _call_above(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
         """Call the component of the cluster; does nothing once its front-end has gone."""

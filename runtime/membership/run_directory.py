@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from runtime.rank_name import RankName
 from runtime.transport.keys import Keyring, audience_of, member_name
 from runtime.transport.transports import UNIX
 
@@ -116,7 +117,7 @@ def read_key(directory: str, rank: str, *, is_alone: bool = False) -> Bootstrap:
         lines = file.read().split("\n")
     address, named, incarnation, patience, certificate, checked, *others = lines
     size = _TICKET * len(others)
-    place = 0 if is_alone else int(rank.rpartition(":")[2])
+    place = 0 if is_alone else RankName.parse(rank).rank
     with open(os.path.join(directory, TICKETS + suffix), "rb", 0) as file:
         data = os.pread(file.fileno(), size, size * place)
     tickets = {one: data[_TICKET * n : _TICKET * (n + 1)] for n, one in enumerate(others)}

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations_with_replacement, pairwise
 
 from gcm.records import dataclass
+from runtime.rank_name import RankName
 from runtime.routing.stops import FrontEndStop, Rank, Stop
 from runtime.routing.ways import Route, routes
-from runtime.topology import Cluster, Grid, Identifier, Reachability, Site
+from runtime.topology import Cluster, Grid, Reachability, Site
 
 Position = tuple[int, int]
 
@@ -75,7 +76,7 @@ def with_tunnels(grid: Grid, among: Iterable[Position], able: Iterable[Position]
     >>> hidden = Cluster("c", (Node("n", ranks=1),), Reachability.OUTWARDS)
     >>> both = [(0, 0), (0, 1)]
     >>> grid = with_tunnels(Grid((Site("s", (hidden, hidden)),)), both, both)
-    >>> print(routes(grid, Identifier(0, 0, 0), Identifier(0, 1, 0))[0])
+    >>> print(routes(grid, RankName(0, 0, 0), RankName(0, 1, 0))[0])
     0:0:0 -> 0:0 => 0:1 -> 0:1:0
     """
     needed = {one for apart in _apart(grid, among) for one in apart} & set(able)
@@ -97,7 +98,7 @@ def _apart(grid: Grid, among: Iterable[Position]) -> Iterator[list[Position]]:
         kinds.setdefault((cluster.reachability, cluster.has_tunnel), []).append(position)
     for first, second in combinations_with_replacement(kinds.values(), 2):
         here, there = first[0], second[-1]
-        if here != there and not routes(grid, Identifier(*here, 0), Identifier(*there, 0)):
+        if here != there and not routes(grid, RankName(*here, 0), RankName(*there, 0)):
             yield [*first, *second]
 
 
@@ -105,7 +106,7 @@ def _between(grid: Grid, sources: list[Position], targets: list[Position]) -> st
     pair = next(((one, two) for one in sources for two in targets if one != two), None)
     if pair is None:
         return ""
-    here, there = (Identifier(*position, 0) for position in pair)
+    here, there = (RankName(*position, 0) for position in pair)
     found = routes(grid, here, there)
     return _words(found[0], *pair) if found else "no way"
 

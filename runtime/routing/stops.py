@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from gcm.records import dataclass
-from runtime.topology import Grid, Identifier, Reachability
+from runtime.rank_name import RankName
+from runtime.topology import Grid, Reachability
 
 
 @dataclass(frozen=True, slots=True)
 class Rank:
     """A process of the application."""
 
-    identifier: Identifier
+    identifier: RankName
 
     @property
     def cluster(self) -> tuple[int, int]:
         """Its site and cluster."""
-        return self.identifier.site, self.identifier.cluster
+        return self.identifier.site, self.identifier.number
 
     def __str__(self) -> str:
         """Return `site:cluster:rank`."""

@@ -7,8 +7,9 @@ from enum import StrEnum
 from itertools import pairwise
 
 from gcm.records import dataclass
+from runtime.rank_name import RankName
 from runtime.routing.stops import FrontEndStop, Leg, Rank, Stop, leg, may_dial, tunnelled_leg
-from runtime.topology import Grid, Identifier
+from runtime.topology import Grid
 
 
 class RouteKind(StrEnum):
@@ -69,7 +70,7 @@ class Route:
         return text
 
 
-def routes(grid: Grid, source: Identifier, target: Identifier) -> list[Route]:
+def routes(grid: Grid, source: RankName, target: RankName) -> list[Route]:
     """Return the routes that the reachability of the clusters allows, shortest first.
 
     A direct connection comes first, in both directions where either end may open it, since there
@@ -81,7 +82,7 @@ def routes(grid: Grid, source: Identifier, target: Identifier) -> list[Route]:
     >>> from runtime.topology import Cluster, Node, Reachability, Site
     >>> there = Cluster("b", (Node("n", ranks=1),), Reachability.OUTWARDS)
     >>> grid = Grid((Site("s", (Cluster("a", (Node("n", ranks=1),)), there)),))
-    >>> print(routes(grid, Identifier(0, 0, 0), Identifier(0, 1, 0))[0])
+    >>> print(routes(grid, RankName(0, 0, 0), RankName(0, 1, 0))[0])
     0:0:0 <- 0:1:0
     """
     grid.cluster_of(source)

@@ -1,7 +1,6 @@
 """Sites, clusters, nodes and ranks as pure values: identifiers, rank tables, neighbourhood."""
 
 from runtime.topology.communicators import Block, Communicator, RankTable, rank_table, translate
-from runtime.topology.identifiers import Identifier
 from runtime.topology.rank_names import NO_NAMES, NamedCluster, RankNames, member_in_words
 from runtime.topology.tree import (
     Cluster,
@@ -20,7 +19,6 @@ __all__ = [
     "Cluster",
     "Communicator",
     "Grid",
-    "Identifier",
     "NamedCluster",
     "Neighbourhood",
     "Node",

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from gcm.records import dataclass
 from runtime.errors import GridError
-from runtime.topology.identifiers import Identifier
+from runtime.rank_name import RankName
 from runtime.topology.tree import Grid
 
 
@@ -54,12 +54,12 @@ class RankTable:
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
 
-    def __iter__(self) -> Iterator[Identifier]:
+    def __iter__(self) -> Iterator[RankName]:
         for block in self._blocks:
             for rank in range(block.count):
-                yield Identifier(block.site, block.cluster, rank)
+                yield RankName(block.site, block.cluster, rank)
 
-    def identifier(self, rank: int) -> Identifier:
+    def identifier(self, rank: int) -> RankName:
         """Return the process that has a rank; raises `GridError` when the rank is not there."""
         if not 0 <= rank < len(self):
             raise GridError(
@@ -67,15 +67,15 @@ class RankTable:
             )
         position = bisect_right(self._ends, rank)
         block = self._blocks[position]
-        return Identifier(block.site, block.cluster, rank - (self._ends[position] - block.count))
+        return RankName(block.site, block.cluster, rank - (self._ends[position] - block.count))
 
-    def rank(self, identifier: Identifier) -> int | None:
+    def rank(self, identifier: RankName) -> int | None:
         """Return the rank of a process, or None when it is not a member."""
-        start, count = self._starts.get((identifier.site, identifier.cluster), (0, 0))
+        start, count = self._starts.get((identifier.site, identifier.number), (0, 0))
         return start + identifier.rank if identifier.rank < count else None
 
 
-def rank_table(grid: Grid, communicator: Communicator, me: Identifier) -> RankTable:
+def rank_table(grid: Grid, communicator: Communicator, me: RankName) -> RankTable:
     """Return the members of a communicator as `me` sees them.
 
     Raises `GridError` when the grid has no process `me`. A process that is not a gateway gets the
@@ -86,11 +86,11 @@ def rank_table(grid: Grid, communicator: Communicator, me: Identifier) -> RankTa
     return RankTable(tuple(_members(communicator, everyone, me)))
 
 
-def _members(communicator: Communicator, everyone: list[Block], me: Identifier) -> list[Block]:
+def _members(communicator: Communicator, everyone: list[Block], me: RankName) -> list[Block]:
     my_site = [block for block in everyone if block.site == me.site]
     match communicator:
         case Communicator.CLUSTER:
-            return [block for block in my_site if block.cluster == me.cluster]
+            return [block for block in my_site if block.cluster == me.number]
         case Communicator.SITE:
             return my_site
         case Communicator.GRID:

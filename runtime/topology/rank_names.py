@@ -168,7 +168,7 @@ class RankNames:
         ranks: list[str] = []
         others: list[str] = []
         for one in dict.fromkeys(names):
-            (ranks if _is_rank(one) else others).append(one)
+            (ranks if RankName.find(one) is not None else others).append(one)
         run: list[str] = []
         for one in sorted(ranks, key=RankName.parse):
             if run and not self._follows(run[-1], one):
@@ -201,12 +201,9 @@ class RankNames:
         return f"{cluster.path} {ranks}" if len(self._clusters) > 1 else ""
 
     def _found(self, name: str) -> tuple[RankName, NamedCluster] | None:
-        try:
-            rank = RankName.parse(name)
-        except ValueError:
-            return None
-        cluster = self._clusters.get(rank.cluster)
-        return None if cluster is None else (rank, cluster)
+        rank = RankName.find(name)
+        cluster = None if rank is None else self._clusters.get(rank.cluster)
+        return None if rank is None or cluster is None else (rank, cluster)
 
 
 NO_NAMES = RankNames()
@@ -232,14 +229,6 @@ def member_in_words(rank: int, name: str) -> str:
 def _number(rank: RankName, cluster: NamedCluster) -> int:
     number = cluster.first + rank.rank
     return number % cluster.world if cluster.world else number
-
-
-def _is_rank(name: str) -> bool:
-    try:
-        RankName.parse(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _of(cluster: NamedCluster) -> str:

@@ -10,7 +10,7 @@ from enum import IntEnum, StrEnum
 
 from gcm.records import dataclass
 from runtime.errors import GridError
-from runtime.topology.identifiers import Identifier
+from runtime.rank_name import RankName
 
 
 class Reachability(StrEnum):
@@ -102,9 +102,9 @@ class Grid:
             return self.sites[site].clusters[cluster]
         raise GridError(f"the grid has no cluster {site}:{cluster}")
 
-    def cluster_of(self, identifier: Identifier) -> Cluster:
+    def cluster_of(self, identifier: RankName) -> Cluster:
         """Return the cluster of a process; raises `GridError` when there is no such process."""
-        cluster = self.cluster_at(identifier.site, identifier.cluster)
+        cluster = self.cluster_at(identifier.site, identifier.number)
         if identifier.rank >= cluster.size:
             raise GridError(
                 f"the grid has no process {identifier}",
@@ -139,11 +139,11 @@ class Grid:
             sites.append(Site(site.name, tuple(clusters)))
         return Grid(tuple(sites))
 
-    def identifiers(self) -> Iterator[Identifier]:
+    def identifiers(self) -> Iterator[RankName]:
         """Yield every process of the grid, in the order of their grid ranks."""
         for site, cluster, found in self.clusters():
             for rank in range(found.size):
-                yield Identifier(site, cluster, rank)
+                yield RankName(site, cluster, rank)
 
 
 class Neighbourhood(IntEnum):
@@ -156,7 +156,7 @@ class Neighbourhood(IntEnum):
     SAME_GRID = 4
 
 
-def neighbourhood(grid: Grid, first: Identifier, second: Identifier) -> Neighbourhood:
+def neighbourhood(grid: Grid, first: RankName, second: RankName) -> Neighbourhood:
     """Return what the two processes share; raises `GridError` when one does not exist."""
     cluster = grid.cluster_of(first)
     grid.cluster_of(second)

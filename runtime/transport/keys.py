@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from runtime.rank_name import cluster_of, is_cluster, is_rank
 from runtime.transport.keyed_hash import keyed_hash
 
 NODES = "/nodes/"
@@ -29,8 +30,6 @@ MEMBER = "gcm:"
 
 INCARNATION = "#"
 """What is between the identifier of a rank and its incarnation in its name: `0:1:2#3`."""
-
-_RANK = 2  # colons in the identifier of a rank
 
 
 def member_name(rank: str, incarnation: int) -> str:
@@ -70,7 +69,7 @@ def issuer_of(name: str) -> str:
     if name.startswith("/"):
         return name.rpartition("/")[0]
     identifier, _ = parsed(subject_of(name))
-    return identifier.rpartition(":")[0] if identifier.count(":") == _RANK else identifier
+    return cluster_of(identifier)
 
 
 def audience_of(name: str) -> str:
@@ -81,7 +80,8 @@ def audience_of(name: str) -> str:
     """
     if name.startswith(NODES):
         return f"nodes {issuer_of(name)}"
-    kind = {0: "", 1: FRONT_END, _RANK: "ranks "}.get(parsed(name)[0].count(":"), "")
+    identifier, _ = parsed(name)
+    kind = "ranks " if is_rank(identifier) else FRONT_END if is_cluster(identifier) else ""
     return f"{kind}{issuer_of(name)}"
 
 

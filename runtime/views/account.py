@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from typing import TypeVar
 
 from runtime.checks import FaultFound
-from runtime.lifecycle.exchanged import Exchanged, Row, cluster_of, is_transport
+from runtime.lifecycle.exchanged import Exchanged, Row, is_transport
 from runtime.lifecycle.outcome import (
     ComponentReport,
     Connections,
@@ -19,7 +19,7 @@ from runtime.lifecycle.outcome import (
     TunnelTraffic,
 )
 from runtime.machine.deaths import in_words
-from runtime.rank_name import RankName
+from runtime.rank_name import RankName, cluster_of
 from runtime.topology import RankNames
 from runtime.views.facts import (
     CallsChecked,

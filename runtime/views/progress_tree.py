@@ -8,6 +8,7 @@ from dataclasses import field
 
 from gcm.cli.output import counted
 from gcm.records import dataclass
+from runtime.rank_name import RankName, numbers_of
 from runtime.topology import RankNames
 from runtime.views.facts import (
     MACHINE,
@@ -180,9 +181,10 @@ class ProgressTree:
 
     def _rank(self, name: str) -> tuple[str, int] | None:
         """Return the cluster of a rank and its place there."""
-        cluster, number = self.cluster_of(name), name.rpartition(":")[2]
-        is_rank = cluster is not None and name != cluster.identifier
-        return (cluster.identifier, int(number)) if cluster is not None and is_rank else None
+        cluster = self.cluster_of(name)
+        if cluster is None or name == cluster.identifier:
+            return None
+        return cluster.identifier, numbers_of(name)[-1]
 
     def _replace(
         self, ranks: Iterable[tuple[str, int]], before: str, state: str
@@ -209,10 +211,10 @@ class ProgressTree:
         """Return the cluster of that name, or that of a rank."""
         if name in self._clusters:
             return self._clusters[name]
-        above, _, number = name.rpartition(":")
-        cluster = self._clusters.get(above)
-        is_rank = cluster and number.isdecimal() and int(number) < len(cluster.ranks)
-        return cluster if is_rank else None
+        if (rank := RankName.find(name)) is None:
+            return None
+        cluster = self._clusters.get(rank.cluster)
+        return cluster if cluster is not None and rank.rank < len(cluster.ranks) else None
 
     def is_known(self, fact: Fact) -> bool:
         """Tell whether a fact says of a rank what the last one of it has said."""

@@ -239,16 +239,16 @@ class Trace:
         return self._routes.get((sender, cluster)) if exact is None else exact
 
     def _is_rank(self, name: str) -> bool:
-        cluster, _, place = name.rpartition(":")
-        return cluster in self._processes and place.isdecimal()
+        rank = RankName.find(name)
+        return rank is not None and rank.cluster in self._processes
 
     def _event(self, who: str, time: float, **fields: Any) -> Event:
         """Return an event in the row of a rank, of a cluster, or, for the whole run, the first."""
-        cluster, _, place = who.rpartition(":")
         process = row = self._processes.get(who, 1)
-        if self._is_rank(who):
-            process = self._processes[cluster]
-            row = _row_of(process, int(place))
+        rank = RankName.find(who)
+        if rank is not None and rank.cluster in self._processes:
+            process = self._processes[rank.cluster]
+            row = _row_of(process, rank.rank)
         return {"pid": process, "tid": row, "ts": round(time * _SCALE, 3), **fields}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from runtime import calls
-from runtime.rank_name import RankName
+from runtime.rank_name import RankName, cluster_of
 from runtime.topology import NO_NAMES, RankNames
 from runtime.waits.blocked import Picture, made_by
 from runtime.waits.states import COLLECTIVE, RECEIVE, SEND, UNKNOWN, Part, RankState, Wait
@@ -112,7 +112,7 @@ def left_behind(findings: Iterable[WaitFinding], limit: float = 0.0) -> list[Wai
         one
         for one in findings
         if one.gone
-        and {_home(rank) for rank in one.gone} == {_home(one.ranks[-1])}
+        and {cluster_of(rank) for rank in one.gone} == {cluster_of(one.ranks[-1])}
         and (one.is_sure or 0 < limit <= one.seconds)
     ]
 
@@ -124,10 +124,6 @@ def stuck_in(findings: Iterable[WaitFinding]) -> set[str]:
 
 def _seconds(state: RankState) -> float:
     return max(one.seconds for one in state.waits)
-
-
-def _home(rank: str) -> str:
-    return RankName.parse(rank).cluster
 
 
 class _Explanation:
@@ -198,9 +194,9 @@ class _Explanation:
 
     def _is_alone_in_mpi(self, rank: str) -> bool:
         """Return whether a rank has one thread, which waits in MPI for its own cluster."""
-        state, home = self._picture.states[rank], _home(rank)
+        state, home = self._picture.states[rank], cluster_of(rank)
         return state.is_alone and all(
-            one.is_of_mpi and {_home(other) for other in one.comm.ranks} <= {home}
+            one.is_of_mpi and {cluster_of(other) for other in one.comm.ranks} <= {home}
             for one in state.waits
         )
 

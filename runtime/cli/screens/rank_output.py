@@ -11,6 +11,7 @@ from pathlib import Path
 from gcm.records import dataclass
 from runtime.cli.errors import OutputFailed
 from runtime.launchers.base import OutputStream
+from runtime.rank_name import is_cluster
 from runtime.topology import RankNames
 from runtime.views.facts import TRACEBACK, Fact, OutputWritten
 
@@ -33,7 +34,7 @@ class OutputChoice:
         """Return whether some output is shown."""
         if output.stream == TRACEBACK:
             return self.all_tracebacks
-        return not (self.quiet and name.count(":") == 1)  # the `mpiexec` of a cluster
+        return not (self.quiet and is_cluster(name))  # the `mpiexec` of a cluster
 
 
 def stream_of(output: OutputWritten) -> OutputStream:

@@ -13,8 +13,9 @@ from runtime.deployment.planning.closing import closing_steps
 from runtime.deployment.planning.opening import opening_steps
 from runtime.deployment.planning.program_files import ProgramFiles, copies
 from runtime.deployment.planning.steps import Step
+from runtime.rank_name import RankName
 from runtime.step_name import StepName
-from runtime.topology import Grid, Identifier, Node
+from runtime.topology import Grid, Node
 
 BYTES_PER_SECOND = 1_000_000
 """The minimum rate at which program folders are copied, over the slowest of lines."""
@@ -27,7 +28,7 @@ RANKS_PER_SECOND = 4
 class RankPlacement:
     """Where one rank runs, and what."""
 
-    identifier: Identifier
+    identifier: RankName
     cluster: DeployedCluster
     node: Node
 
@@ -95,7 +96,7 @@ class DeploymentPlan:
             rank = 0
             for node in cluster.nodes:
                 for _ in range(node.ranks):
-                    yield RankPlacement(Identifier(*cluster.position, rank), cluster, node)
+                    yield RankPlacement(RankName(*cluster.position, rank), cluster, node)
                     rank += 1
 
     def components(self) -> ExportedComponent:

@@ -32,6 +32,7 @@ from runtime.lazy_import import logger
 from runtime.mpi.checks.records import CheckedReceive, Choice, KnownComm, WaitingMessage
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.progress.predefined import predefined
+from runtime.rank_name import cluster_of
 
 if TYPE_CHECKING:
     from runtime.membership.rank_link import RankLink
@@ -150,7 +151,7 @@ class CallLog:
     def _names(self, group: MPI.Group) -> list[str]:
         everybody = MPI.COMM_WORLD.Get_group()
         places = MPI.Group.Translate_ranks(group, range(group.size), everybody)
-        cluster, is_alone = self._me.rpartition(":")[0], everybody.size == 1
+        cluster, is_alone = cluster_of(self._me), everybody.size == 1
         group.Free()
         everybody.Free()
         return [self._me if is_alone else f"{cluster}:{place}" for place in places]

@@ -16,7 +16,7 @@ from runtime.mpi.process.place import here
 from runtime.mpi.progress.predefined import running_engine
 from runtime.mpi.values.faults import Wrong, WrongArgument, as_mpi, check_kind
 from runtime.mpi.values.numbers import integer
-from runtime.topology import Identifier
+from runtime.rank_name import RankName
 
 if TYPE_CHECKING:
     from runtime.mpi.communicators.group_algebra import Members
@@ -138,12 +138,12 @@ def _color_of(split_type: int, members: CommunicatorMembers | None) -> int:
     if members is None:
         return 0
     place = here()
-    first = Identifier(place.me.site, 0, 0)
+    first = RankName(place.me.site, 0, 0)
     if split_type == COMM_TYPE_CLUSTER:
-        first = Identifier(place.me.site, place.me.cluster, 0)
+        first = RankName(place.me.site, place.me.number, 0)
     elif split_type == MPI.COMM_TYPE_SHARED:
         cluster = place.grid.cluster_of(place.me)
         node = cluster.node_of(place.me.rank)
         rank = next(one for one in range(cluster.size) if cluster.node_of(one) is node)
-        first = Identifier(place.me.site, place.me.cluster, rank)
+        first = RankName(place.me.site, place.me.number, rank)
     return place.everybody.index(first)

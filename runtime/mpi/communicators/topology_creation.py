@@ -169,7 +169,7 @@ class TopologyCreation(MPI.Intracomm):
 def _placed(members: CommunicatorMembers, shape: Cartesian) -> list[int]:
     everybody = here().everybody
     homes: list[Home] = [
-        (everybody[one].site, everybody[one].cluster) for one in members.group[: shape.size]
+        (everybody[one].site, everybody[one].number) for one in members.group[: shape.size]
     ]
     return rearranged(shape, homes)
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from mpi4py import MPI
 
 from runtime.mpi.process.native import greatest_tag
-from runtime.topology import Cluster, Grid, Identifier, Node, RankNames, Site
+from runtime.rank_name import RankName
+from runtime.topology import Cluster, Grid, Node, RankNames, Site
 
 if TYPE_CHECKING:
     from runtime.membership.everybody import Everybody
@@ -31,13 +32,13 @@ class Place:
     def __init__(
         self,
         grid: Grid,
-        me: Identifier,
+        me: RankName,
         hosts: Sequence[str],
         *,
         is_isolated: bool = False,
         has_replicas: bool = False,
         tag_limit: int | None = None,
-        replacing: Sequence[tuple[Identifier, int]] = (),
+        replacing: Sequence[tuple[RankName, int]] = (),
         names: RankNames | None = None,
     ) -> None:
         """Be process `me` of a grid; `hosts` are those of all processes by index.
@@ -61,11 +62,11 @@ class Place:
         return greatest_tag() if self._tag_limit is None else self._tag_limit
 
     @cached_property
-    def everybody(self) -> tuple[Identifier, ...]:
+    def everybody(self) -> tuple[RankName, ...]:
         """All processes by index."""
         return (*self.grid.identifiers(), *(one for one, _ in self._replacing))
 
-    def replace(self, process: Identifier, incarnation: int, host: str) -> int:
+    def replace(self, process: RankName, incarnation: int, host: str) -> int:
         """Register the replacement of a lost process; return its index."""
         me = self.index
         self._replacing.append((process, incarnation))
@@ -85,11 +86,11 @@ class Place:
         """Return the index of the process that holds another one's place now."""
         return self._indexes[self.everybody[index]]
 
-    def present(self, index: int) -> Identifier | None:
+    def present(self, index: int) -> RankName | None:
         """Return the rank of a process; None if it was replaced."""
         return self.everybody[index] if self.newest(index) == index else None
 
-    def index_in(self, process: Identifier, incarnation: int) -> int | None:
+    def index_in(self, process: RankName, incarnation: int) -> int | None:
         """Return the index of the incarnation of a process, None if unknown."""
         indexes = [at for at, one in enumerate(self.everybody) if one == process]
         found = [at for at in indexes if self.incarnation_of(at) == incarnation]
@@ -100,7 +101,7 @@ class Place:
         """The index of the first process that native MPI reaches."""
         if self.is_isolated:
             return self.index
-        return self.index_of(Identifier(self.me.site, self.me.cluster, 0))
+        return self.index_of(RankName(self.me.site, self.me.number, 0))
 
     @cached_property
     def last(self) -> int:
@@ -115,17 +116,17 @@ class Place:
         return self.index_of(self.me)
 
     @cached_property
-    def _indexes(self) -> dict[Identifier, int]:
+    def _indexes(self) -> dict[RankName, int]:
         return {one: index for index, one in enumerate(self.everybody)}
 
-    def index_of(self, process: Identifier) -> int:
+    def index_of(self, process: RankName) -> int:
         """Return the index of the process that holds a place in the grid now."""
         return self._indexes[process]
 
     def neighbourhood_of(self, index: int) -> tuple[int, int]:
         """Return the site of a process, and an identifier of those that share its native MPI."""
         one = self.everybody[index]
-        return one.site, index if self.is_isolated else one.cluster
+        return one.site, index if self.is_isolated else one.number
 
     def name_of(self, index: int) -> str:
         """Return the name of a process for messages: `rank 5 (south/cedar 3) on node7`."""
@@ -189,7 +190,7 @@ def place_of_plain_mpi() -> Place:
     """
     names = MPI.COMM_WORLD.allgather(MPI.Get_processor_name())
     grid = Grid((Site("site0", (Cluster("cluster0", nodes_of(names)),)),))
-    return Place(grid, Identifier(0, 0, MPI.COMM_WORLD.Get_rank()), names)
+    return Place(grid, RankName(0, 0, MPI.COMM_WORLD.Get_rank()), names)
 
 
 def nodes_of(hosts: Sequence[str]) -> tuple[Node, ...]:

@@ -16,7 +16,8 @@ from typing import Any
 from runtime.machine.composition import Composition, CompositionError, Named
 from runtime.machine.interceptors import DROP, PAYLOADS, MessageEnvelope
 from runtime.mpi.progress.mailboxes import HEAD
-from runtime.topology import NO_NAMES, Identifier, RankNames
+from runtime.rank_name import RankName
+from runtime.topology import NO_NAMES, RankNames
 from runtime.wire import SENT, Incoming, MessageSink, Outgoing
 from runtime.wire.peer_connections import PeerConnections
 
@@ -226,7 +227,7 @@ class Ports:
     def __init__(
         self,
         composition: Composition,
-        places: Sequence[Identifier],
+        places: Sequence[RankName],
         me: int,
         names: RankNames = NO_NAMES,
     ) -> None:
@@ -239,7 +240,7 @@ class Ports:
 
     def _cluster_of(self, peer: int) -> tuple[int, int]:
         place = self._places[peer]
-        return place.site, place.cluster
+        return place.site, place.number
 
     def links(self, peer: int) -> list[InterceptorInPort]:
         """Return the interceptors in the port to a peer."""

@@ -61,7 +61,7 @@ class Newcomers:
         learn_front_ends(connections, reports)
         for one in replacing(reports, connections.size):
             site = place.grid.sites[one.identifier.site]
-            name = f"{site.name}/{site.clusters[one.identifier.cluster].name}"
+            name = f"{site.name}/{site.clusters[one.identifier.number].name}"
             connections.add(Party.of(one, name, place.names))
         driver.wake()
         connections.wake()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.driver import Driver
     from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.mpi.progress.waiting import Waits
-    from runtime.topology import Identifier
+    from runtime.rank_name import RankName
 
 MOST_STARTS = 4
 """How often a process is started in one place, the first time included."""
@@ -72,7 +72,7 @@ class ReplicaNewcomers:
         identifier = self._residents[index].identifier
         return next(at for at, one in enumerate(self._residents) if one.identifier == identifier)
 
-    def index_of(self, process: Identifier, incarnation: int) -> int | None:
+    def index_of(self, process: RankName, incarnation: int) -> int | None:
         """Return the index of the process that had a place in an incarnation; None if unknown."""
         known = enumerate(self._residents)
         found = (

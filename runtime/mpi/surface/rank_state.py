@@ -32,6 +32,7 @@ from runtime.mpi.surface.waiting_calls import (
     plain_state,
     variables,
 )
+from runtime.rank_name import RankName, cluster_of
 
 if TYPE_CHECKING:
     from runtime.matching import Pattern
@@ -103,7 +104,7 @@ class NamedPeers:
 
 def state_of_rank(name: str, watch: CallWatch, with_stacks: bool) -> dict[str, object]:
     """Return what this rank is doing."""
-    cluster = name.rpartition(":")[0]
+    cluster = cluster_of(name)
     stray: list[list[object]] = []
     found = plain_state(watch, lambda call: _told(call, cluster, stray), with_stacks=with_stacks)
     messages = state_of_messages()
@@ -198,7 +199,7 @@ def _unreceived_inside(besides: Iterable[MPI.Comm] = ()) -> list[list[object]]:
     there is an engine.
     """
     engine = predefined.running_engine()
-    cluster = str(here().me).rpartition(":")[0]
+    cluster = here().me.cluster
     status = MPI.Status()
     found = []
     comms = [one for one in predefined.predefined().comms.values() if one and not _members(one)]
@@ -396,9 +397,9 @@ def _world_ranks(group: MPI.Group) -> list[int]:
 def _runs(names: Sequence[str]) -> list[list[object]]:
     """Return ranks by name as ranges: the cluster, the first and the last one."""
     found: list[list[object]] = []
-    for cluster, ranks in groupby(names, lambda name: name.rpartition(":")[0]):
+    for cluster, ranks in groupby(map(RankName.parse, names), lambda name: name.cluster):
         first = last = None
-        for rank in (int(name.rpartition(":")[2]) for name in ranks):
+        for rank in (name.rank for name in ranks):
             if last is None or rank != last + 1:
                 if last is not None:
                     found.append([cluster, first, last])

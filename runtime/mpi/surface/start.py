@@ -21,7 +21,8 @@ from runtime.mpi.progress.membership import derived_context, intra
 from runtime.mpi.progress.native_waits import use
 from runtime.mpi.progress.predefined import Predefined
 from runtime.mpi.surface import communicator_classes as _classes  # noqa: F401 - their classes
-from runtime.topology import Communicator, Identifier, RankNames, rank_table
+from runtime.rank_name import RankName
+from runtime.topology import Communicator, RankNames, rank_table
 from runtime.transport.keys import member_name
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ def _listen(
     known: Everybody,
 ) -> None:
     """Hear of those that end and of those that are started again, and tell who is suspected."""
-    index_of: Callable[[Identifier, int], int | None] = place.index_in
+    index_of: Callable[[RankName, int], int | None] = place.index_in
     ended: Callable[[int, int], None] | None = None
     connections.suspect = partial(_report_suspicion, link, place)
     connections.are_all_ends_told = engine.newcomers is not None or replicated is not None
@@ -243,12 +244,12 @@ def _composition(place: Place, link: RankLink) -> Composition | None:
     me = place.me
     cluster = place.grid.cluster_of(me)
     path = f"{place.grid.sites[me.site].name}/{cluster.name}/wrapper{me.rank}"
-    return Composition(told, path, (me.site, me.cluster), plans)
+    return Composition(told, path, (me.site, me.number), plans)
 
 
 def _explain_ends(
     connections: PeerConnections,
-    index_of: Callable[[Identifier, int], int | None],
+    index_of: Callable[[RankName, int], int | None],
     me: str,
     ended: Callable[[int, int], None] | None,
     reports: list[dict[str, Any]],
@@ -266,7 +267,7 @@ def _explain_ends(
     for one in reports:
         death = RankDeath.parse(one)
         kind = PeerLost if death.code else PeerLeft
-        index = index_of(Identifier.parse(str(death.rank.place)), death.rank.incarnation)
+        index = index_of(death.rank.place, death.rank.incarnation)
         if index in (None, connections.me):
             continue
         if one.get("lost_to") == me:
@@ -296,7 +297,7 @@ def _report_suspicion_of(
         wrapper.appeals.suspects(wrapper.member, name, str(why))
 
 
-def _index_of_resident(known: Everybody, process: Identifier, _: int) -> int | None:
+def _index_of_resident(known: Everybody, process: RankName, _: int) -> int | None:
     residents = known.residents
     return next((at for at, one in enumerate(residents) if one.identifier == process), None)
 

@@ -10,7 +10,7 @@ from mpi4py import MPI
 from runtime.lazy_import import LazyModule
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.predefined import running_engine
-from runtime.topology import Identifier
+from runtime.rank_name import ClusterName, RankName
 
 if TYPE_CHECKING:
     from runtime import topology as distances
@@ -60,7 +60,7 @@ class TopologyCalls:
         members = sorted((everybody[at], rank) for rank, at in enumerate(self._indexes()))
         return tuple(
             _cluster(*position, dict(pairs))
-            for position, pairs in groupby(members, lambda one: (one[0].site, one[0].cluster))
+            for position, pairs in groupby(members, lambda one: (one[0].site, one[0].number))
         )
 
     @property
@@ -69,7 +69,7 @@ class TopologyCalls:
         return tuple(
             _site(number, tuple(clusters))
             for number, clusters in groupby(
-                self.clusters, lambda one: int(one.identifier.partition(":")[0])
+                self.clusters, lambda one: ClusterName.parse(one.identifier).site
             )
         )
 
@@ -77,9 +77,9 @@ class TopologyCalls:
     def my_cluster(self) -> facts.ClusterInfo:
         """The cluster of this process, with its members in this communicator."""
         me = here().me
-        mine = f"{me.site}:{me.cluster}"
+        mine = me.cluster
         return next((one for one in self.clusters if one.identifier == mine), None) or _cluster(
-            me.site, me.cluster, {}
+            me.site, me.number, {}
         )
 
     @property
@@ -139,7 +139,7 @@ def _hops_of_connection(first: int, second: int) -> int | None:
     return None if between is None else len(between) + 1
 
 
-def _hops_of_shortest(grid: distances.Grid, first: Identifier, second: Identifier) -> int:
+def _hops_of_shortest(grid: distances.Grid, first: RankName, second: RankName) -> int:
     if first == second:
         return 0
     from runtime.routing import routes
@@ -150,7 +150,7 @@ def _hops_of_shortest(grid: distances.Grid, first: Identifier, second: Identifie
     return found[0].hops
 
 
-def _cluster(site: int, number: int, members: dict[Identifier, int]) -> facts.ClusterInfo:
+def _cluster(site: int, number: int, members: dict[RankName, int]) -> facts.ClusterInfo:
     grid = here().grid
     found = grid.cluster_at(site, number)
     return facts.ClusterInfo(
@@ -158,7 +158,7 @@ def _cluster(site: int, number: int, members: dict[Identifier, int]) -> facts.Cl
         name=found.name,
         site=grid.sites[site].name,
         ranks=tuple(sorted(members.values())),
-        gateway=members.get(Identifier(site, number, 0)),
+        gateway=members.get(RankName(site, number, 0)),
         nodes=tuple(dict.fromkeys(node.name for node in found.nodes if node.ranks)),
         reachability=found.reachability,
     )

@@ -448,7 +448,7 @@ def _members(comm: Any) -> tuple[str, list[str]]:
         places = MPI.Group.Translate_ranks(group, range(group.size), everybody)
     except MPI.Exception:
         return "", []
-    cluster = link.name.rpartition(":")[0]
+    cluster = link.rank_name.cluster
     alone = everybody.size == 1
     names = [link.name if alone else f"{cluster}:{place}" for place in places]
     # the two sides of an intercommunicator know each other, and not the same members

@@ -13,6 +13,7 @@ from runtime.membership.bind_address import AdvertisedAddresses, this_machine
 from runtime.membership.run_directory import address_in
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.links import FrontEndLinks
+from runtime.rank_name import is_cluster
 from runtime.transport.channel import Handler, Relay
 from runtime.transport.passage import FORWARDER, Passage
 from runtime.transport.reactor import Reactor
@@ -70,7 +71,7 @@ class Forwarding:
             else:
                 stops[report["rank"]] = self._of_use(report["doors"])
         self._stops = {**stops, **self._tunnels}
-        self.links.connect(one for one in stops if one.count(":") == 1)
+        self.links.connect(one for one in stops if is_cluster(one))
 
     def coupled(self, report: Mapping[str, Any]) -> None:
         """Record where a rank listens for those of other codes."""

@@ -15,6 +15,7 @@ from runtime.forwarding.leading import lead_on
 from runtime.machine.authority import OVER_LINKS, is_for_rank
 from runtime.machine.paths import clustering_path
 from runtime.processes.member_host import HEARTBEAT, sender_of
+from runtime.rank_name import is_cluster, numbers_of
 from runtime.topology import NO_NAMES, RankNames
 from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
@@ -73,8 +74,8 @@ class FrontEndLinks:
         if not new or len(others) >= MOST:
             return
         self._sought |= new
-        own = _numbers(self._credentials.name)
-        order = sorted(new, key=lambda one: (_numbers(one) < own, _numbers(one)))
+        own = numbers_of(self._credentials.name)
+        order = sorted(new, key=lambda one: (numbers_of(one) < own, numbers_of(one)))
         threading.Thread(target=self._dial, args=[order], name="links", daemon=True).start()
 
     def way(self, cluster: str) -> Channel | None:
@@ -83,7 +84,7 @@ class FrontEndLinks:
 
     def admit(self, connected: socket.socket, peer: str, received: bytes) -> None:
         """Use a connection that another front-end has opened; on the reactor's thread."""
-        if self._is_closed or cluster_of(rank_path(f"{peer}:0")) != peer or peer.count(":") != 1:
+        if self._is_closed or not is_cluster(peer):
             who = self._names.name(peer)
             _log.warning("%s was turned away: it is not a front-end", who)
             connected.close()
@@ -143,7 +144,3 @@ class FrontEndLinks:
         if target.interface not in OVER_LINKS:  # else it is for a rank that has gone
             _log.warning("%s may not call %s as %r", self._names.name(peer), target, target.client)
         return None
-
-
-def _numbers(cluster: str) -> list[int]:
-    return [int(part) for part in cluster.split(":")]

@@ -37,6 +37,7 @@ from runtime.processes.front_end.rank_ends import END_TIMEOUT, RankEnds
 from runtime.processes.front_end.rank_pipes import RankInput
 from runtime.processes.front_end.ranks_job import RanksJob
 from runtime.processes.front_end.shared_routes import SharedRoutes
+from runtime.rank_name import site_of
 from runtime.step_name import StepKind, StepName
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.keys import member_name
@@ -446,7 +447,7 @@ class RanksRun:
             )
 
             self._distant = DistantListeners(wan)
-        site = self._configuration.cluster.partition(":")[0]
+        site = site_of(self._configuration.cluster)
         over = [
             self._distant.before(one.removeprefix(UNIX))
             for one in addresses

@@ -7,8 +7,9 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from runtime.lifecycle.exchanged import Exchanged, Figures, Row, cluster_of
+from runtime.lifecycle.exchanged import Exchanged, Figures, Row
 from runtime.lifecycle.outcome import Connections
+from runtime.rank_name import cluster_of
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:

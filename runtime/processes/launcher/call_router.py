@@ -21,6 +21,7 @@ from runtime.machine.contracts import CouplingNews, Mail
 from runtime.machine.paths import CLUSTERING, GRID, LAUNCHER, RANKS, clustering_path, host_of
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.member_host import BETWEEN_FRONT_ENDS, is_to_launcher, sender_of
+from runtime.rank_name import site_of
 from runtime.transport.channel import Channel
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.messages import Target
@@ -53,7 +54,7 @@ class CallRouter:
 
     def parts_at(self, cluster: str) -> list[str]:
         """Return the parts whose clustering components live in the front-end of a cluster."""
-        parts = (cluster, cluster.partition(":")[0], "")
+        parts = (cluster, site_of(cluster), "")
         return [one for one in parts if self._hosting(clustering_path(one)) == cluster]
 
     def way_to(self, path: str) -> Channel | None:

@@ -28,6 +28,7 @@ from runtime.processes.launcher.stage_out import StageOut
 from runtime.processes.launcher.task_group import TaskGroup
 from runtime.processes.launcher.tunnels import Tunnels
 from runtime.processes.launcher.verdicts import Verdicts
+from runtime.rank_name import site_of
 from runtime.step_name import StepKind, StepName
 
 
@@ -104,7 +105,7 @@ class Handshakes:
 
     def leave(self, place: ClusterPlace) -> None:
         """Let nobody wait for a cluster that is lost before it has joined."""
-        name, site = place.identifier, _site(place.identifier)
+        name, site = place.identifier, site_of(place.identifier)
         if name in self._joining:
             self._joining.remove(name)
             self._ready = [one for one in self._ready if one is not place]
@@ -144,8 +145,8 @@ class Handshakes:
             return [f"{part}:{rank}" for rank in range(ranks)]
         there = [one for one in self.places if one not in self.missing]
         if part:
-            return [one for one in there if _site(one) == part]
-        return list(dict.fromkeys(map(_site, there)))
+            return [one for one in there if site_of(one) == part]
+        return list(dict.fromkeys(map(site_of, there)))
 
     def _unled(self) -> Iterator[tuple[StepName, str]]:
         """Yield the steps that fail of those that nobody can let in any more, and why.
@@ -155,7 +156,7 @@ class Handshakes:
         """
         self.router.lead(self.allocator.deployment)
         for name in sorted(self.missing | self._joining):
-            place, site = self.places[name], self.router.host_of(_site(name))
+            place, site = self.places[name], self.router.host_of(site_of(name))
             leader = site if place.is_up and site.was_lost else self.router.host_of("")
             if leader.was_lost and not place.was_lost:
                 fault = GridError(
@@ -171,7 +172,7 @@ class Handshakes:
         Who comes to a site that nobody leads yet waits for the first one there.
         """
         for name in sorted(self.missing):
-            place, site = self.places[name], self.router.host_of(_site(name))
+            place, site = self.places[name], self.router.host_of(site_of(name))
             if place.is_up and site.is_up and not (place.was_lost or site.was_lost):
                 self.missing.remove(name)
                 self._joining.add(name)
@@ -188,14 +189,10 @@ class Handshakes:
         if not self._ready:
             return
         place = self._ready.pop(0)
-        name, site = place.identifier, _site(place.identifier)
+        name, site = place.identifier, site_of(place.identifier)
         self._in_round = name
         self.stage_out.join(name)
         self.ranks.brief(name)
         place.orders.go()
         for part, members in ((name, []), (site, [name]), ("", [site])):
             self.router.host_of(part).orders.expect(part, members)
-
-
-def _site(cluster: str) -> str:
-    return cluster.partition(":")[0]

@@ -21,6 +21,7 @@ from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.member_host import HEARTBEAT, is_to_launcher
+from runtime.rank_name import RankName
 from runtime.transport.channel import IncomingCall
 from runtime.transport.keys import member_name, parsed
 from runtime.views.stream import ListenerRaised
@@ -139,4 +140,4 @@ class IncomingCalls:
             dispatch.call(APPEALS, target.operation, (by, *args[1:]))
         except Exception as fault:
             text = "what rank %s of %s asks of the launcher is not understood: %s"
-            _log.warning(text, rank.rpartition(":")[2], place.cluster.path, fault)
+            _log.warning(text, RankName.parse(rank).rank, place.cluster.path, fault)

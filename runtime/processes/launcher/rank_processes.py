@@ -30,7 +30,7 @@ from runtime.membership.whereabouts import RankArrival, Report
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.wait_facts import ProcessOfRank
-from runtime.rank_name import RankName
+from runtime.rank_name import RankName, cluster_of
 from runtime.transport.keys import member_name, parsed
 
 _HOMELESS = (
@@ -90,7 +90,7 @@ class RankProcesses:
 
     def segments_of(self, cluster: str) -> set[str]:
         """Return the files of shared memory that the MPI of a cluster has made."""
-        arrivals = (one for rank, one in self._arrivals.items() if _cluster(rank) == cluster)
+        arrivals = (one for rank, one in self._arrivals.items() if cluster_of(rank) == cluster)
         return {path for one in arrivals for path in one.segments}
 
     def end(self) -> None:
@@ -122,13 +122,13 @@ class RankProcesses:
         """End a rank although it lives: others of its cluster cannot reach it."""
         text = "%s is ended: others cannot reach it, and not all can go on: %s"
         _log.warning(text, self.names.name(rank), why)
-        self._places[_cluster(rank)].orders.end_rank(rank)
+        self._places[cluster_of(rank)].orders.end_rank(rank)
 
     def lose_to(self, by: str, rank: str, why: str) -> None:
         """Tell one rank that another one is lost to it, which lives."""
         name = replace(RankName.parse(rank), incarnation=FIRST)
         death = replace(RankDeath.lost(str(name), why), when=time.strftime("%H:%M:%S"))
-        self._places[_cluster(by)].orders.lost([death.plain | {"lost_to": by}])
+        self._places[cluster_of(by)].orders.lost([death.plain | {"lost_to": by}])
 
     def place_lost(self, cluster: str) -> None:
         """Start no rank of a cluster again, since its front-end is lost.
@@ -208,14 +208,14 @@ class RankProcesses:
                 case StartAgain(rank, incarnation):
                     self._start_again(rank, incarnation)
                 case EndRank(rank):
-                    self._places[_cluster(rank)].orders.end_rank(rank)
+                    self._places[cluster_of(rank)].orders.end_rank(rank)
                 case TellMoved(report):
                     self._moves.append(report)
                     for name in self._places.keys() - self._absent:
                         self._places[name].orders.moved([report])
 
     def _start_again(self, rank: str, incarnation: int) -> None:
-        cluster = _cluster(rank)
+        cluster = cluster_of(rank)
         place = self._places[cluster]
         if self._codes.incarnation(cluster) > 1:
             text = "could not be started again alone: its code was itself started again"
@@ -260,14 +260,10 @@ class RankProcesses:
 
         A batch system may take seconds to say what became of a job.
         """
-        if self.is_over or not self._places[_cluster(rank)].was_lost:
+        if self.is_over or not self._places[cluster_of(rank)].was_lost:
             return False
         death = self._announced.get(rank)
         return death is None or death.rank.incarnation != self._replacements.incarnation(rank)
-
-
-def _cluster(rank: str) -> str:
-    return RankName.parse(rank).cluster
 
 
 def _ranks_that_go_on(plan: DeploymentPlan) -> dict[str, set[str]]:

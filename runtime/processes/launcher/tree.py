@@ -49,6 +49,7 @@ from runtime.machine.delivery import DELIVERY, PEERS, at_site
 from runtime.machine.paths import CLUSTERING, clustering_path, part_path
 from runtime.processes.launcher.parts import CLUSTER_PART, settle
 from runtime.processes.part_controllers import PART, Figures, RouteMonitor
+from runtime.rank_name import cluster_of, is_rank
 
 Send = Callable[[Invocation], Future[Any]]
 
@@ -71,10 +72,9 @@ class RemoteContent:
     def __init__(
         self, identifier: str = "", send: Send | None = None, life: Life | None = None
     ) -> None:
-        is_rank = identifier.count(":") == 2
-        self._rank = identifier if is_rank else ""
-        above = identifier.rpartition(":")[0] if is_rank else identifier
-        self.path = part_path(identifier) if is_rank else clustering_path(identifier)
+        self._rank = identifier if is_rank(identifier) else ""
+        above = cluster_of(identifier)
+        self.path = part_path(identifier) if self._rank else clustering_path(identifier)
         self._identifier = identifier
         self._clustering = clustering_path(above)
         self._send = send or _nowhere

@@ -194,7 +194,7 @@ def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> N
         from runtime.mpi.process.counted_output import count_output
 
         count_output(is_late=options.is_again)
-    keep_crashes(crash_file(options.run_directory, int(link.name.rpartition(":")[2])))
+    keep_crashes(crash_file(options.run_directory, link.rank_name.rank))
     if link.wrapper.settings.comm_world == "grid":
         from runtime.mpi.surface.install import install
         from runtime.mpi.surface.lifetime import before_end

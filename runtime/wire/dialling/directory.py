@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
+from runtime.rank_name import cluster_of
 from runtime.transport.keys import member_name
 from runtime.transport.passage import host_port
 from runtime.transport.transports import of_use
@@ -106,7 +107,7 @@ class RankDirectory:
         'the link from cluster a to cluster 1:0'
         """
         ends = [self.party(one) for one in (source, target)]
-        here, there = (one.cluster or one.name.rpartition(":")[0] for one in ends)
+        here, there = (one.cluster or cluster_of(one.name) for one in ends)
         if here == there:
             return f"the link inside cluster {here}"
         return f"the link from cluster {here} to cluster {there}"
@@ -119,7 +120,7 @@ class RankDirectory:
         'a'
         """
         found = (
-            one.cluster or one.name.rpartition(":")[0]
+            one.cluster or cluster_of(one.name)
             for one in self._parties
             if any(host_port(way).rpartition(":")[0].strip("[]") == host for way in one.addresses)
         )

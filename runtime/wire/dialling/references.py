@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from gcm.records import dataclass
 from runtime.lazy_import import LazyModule
+from runtime.rank_name import cluster_of
 from runtime.wire.dialling.connecting import Attempt, Connector, CountingConnector
 from runtime.wire.dialling.directory import RankDirectory
 from runtime.wire.errors import PeerLost, WireError
@@ -163,7 +164,7 @@ class ReferenceController(Connector):
             if between == () and (over := self.connector.over.get(party.member)):
                 between = (over,)
             name = party.name
-            key = name if by_rank else name.rpartition(":")[0], between
+            key = name if by_rank else cluster_of(name), between
             peers, messages, size = sums.get(key, (0, 0, 0))
             sums[key] = peers + 1, messages + one.sent_messages, size + one.sent_bytes
         return [(*key, *value) for key, value in sums.items()]

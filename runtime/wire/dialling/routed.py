@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from runtime.lazy_import import logger
+from runtime.rank_name import ClusterName, RankName
 from runtime.routing import Experience, FrontEndStop, Route, RouteKind, Tension, Tensioning, routes
-from runtime.topology import Grid, Identifier
+from runtime.topology import Grid
 from runtime.transport.credentials import Credentials
 from runtime.wire.dialling.connecting import LANE, PROBES, Attempt, CountingConnector, Dialling
 from runtime.wire.dialling.directory import Party, RankDirectory
@@ -189,8 +190,7 @@ class RoutedConnector(CountingConnector):
         Raises:
             PeerLost: there is no such front-end, or it cannot be reached.
         """
-        site, _, cluster = front_end.partition(":")
-        place = FrontEndStop((int(site), int(cluster)))
+        place = FrontEndStop(ClusterName.parse(front_end).position)
         words = f"the front-end of {front_end}"
         return ForwardedAttempt(self._to_front_end(place, now), (meeting(token),), words)
 
@@ -248,8 +248,8 @@ class RoutedConnector(CountingConnector):
         return Dialling(words, party.name, ways, self._credentials, now, system=self._system)
 
     def _usable(self, peer: int) -> list[Route]:
-        source = Identifier.parse(self._directory.party(self._me).name)
-        target = Identifier.parse(self._directory.party(peer).name)
+        source = RankName.parse(self._directory.party(self._me).name)
+        target = RankName.parse(self._directory.party(peer).name)
         return [one for one in routes(self._grid, source, target) if self._is_usable(one)]
 
     def _is_usable(self, route: Route) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from runtime.mpi.process.place import Place, nodes_of
-from runtime.topology import Cluster, Grid, Identifier, Site
+from runtime.rank_name import RankName
+from runtime.topology import Cluster, Grid, Site
 
 GRID = Grid((Site("s", tuple(Cluster(name, nodes_of([name])) for name in "abc")),))
-FIRST, LOST, LAST = (Identifier(0, cluster, 0) for cluster in range(3))
+FIRST, LOST, LAST = (RankName(0, cluster, 0) for cluster in range(3))
 
 
-def place(me: Identifier = FIRST) -> Place:
+def place(me: RankName = FIRST) -> Place:
     return Place(GRID, me, ["a", "b", "c"], is_isolated=True)
 
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.errors import GridError
+from runtime.rank_name import RankName
 from runtime.routing import FrontEndStop, Rank, Route, RouteKind, routes, with_tunnels
-from runtime.topology import Cluster, Grid, Identifier, Node, Reachability, Site
+from runtime.topology import Cluster, Grid, Node, Reachability, Site
 
 DIRECT, FRONT_END, OUTWARDS, ISOLATED = Reachability
 
@@ -24,11 +25,11 @@ def cluster(reachability: Reachability) -> Cluster:
 
 
 def between(machine: Grid) -> list[str]:
-    return [str(route) for route in routes(machine, Identifier(0, 0, 0), Identifier(1, 0, 1))]
+    return [str(route) for route in routes(machine, RankName(0, 0, 0), RankName(1, 0, 1))]
 
 
 def test_within_a_cluster_messages_go_by_native_mpi() -> None:
-    found = routes(grid([OUTWARDS]), Identifier(0, 0, 0), Identifier(0, 0, 1))
+    found = routes(grid([OUTWARDS]), RankName(0, 0, 0), RankName(0, 0, 1))
     assert [(route.kind, route.hops, route.forwarders) for route in found] == [
         (RouteKind.NATIVE, 1, ())
     ]
@@ -71,20 +72,20 @@ def test_a_relay_in_the_site_of_either_end_comes_before_others() -> None:
 def test_a_tunnel_is_the_last_route_and_the_longest() -> None:
     both = [(0, 0), (1, 0)]
     machine = with_tunnels(grid([OUTWARDS], [OUTWARDS]), both, both)
-    (found,) = routes(machine, Identifier(0, 0, 0), Identifier(1, 0, 1))
+    (found,) = routes(machine, RankName(0, 0, 0), RankName(1, 0, 1))
     assert str(found) == "0:0:0 -> 0:0 => 1:0 -> 1:0:1"
     assert (found.kind, found.hops) == (RouteKind.TUNNELLED, 3)
 
     relayed = Grid((*machine.sites, *grid([FRONT_END]).sites))
     assert between(relayed)[0] == "0:0:0 -> 2:0 <- 1:0:1"
     assert between(relayed)[-1] == str(found)
-    relay, last = routes(relayed, Identifier(0, 0, 0), Identifier(1, 0, 1))[-2:]
+    relay, last = routes(relayed, RankName(0, 0, 0), RankName(1, 0, 1))[-2:]
     assert relay.length < last.length
 
 
 def test_a_process_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(GridError):
-        routes(grid([DIRECT]), Identifier(0, 0, 0), Identifier(1, 0, 0))
+        routes(grid([DIRECT]), RankName(0, 0, 0), RankName(1, 0, 0))
 
 
 machines = st.lists(
@@ -97,7 +98,7 @@ def test_every_leg_can_be_opened_and_no_stop_is_passed_twice(
     sites: list[list[Reachability]],
 ) -> None:
     machine = grid(*sites)
-    for route in routes(machine, Identifier(0, 0, 0), Identifier(1, 0, 1)):
+    for route in routes(machine, RankName(0, 0, 0), RankName(1, 0, 1)):
         assert len(set(route.stops)) == len(route.stops)
         for (before, after), leg in zip(pairwise(route.stops), route.legs, strict=True):
             assert {leg.dialler, leg.listener} == {before, after}
@@ -113,7 +114,7 @@ def test_every_leg_can_be_opened_and_no_stop_is_passed_twice(
 @given(machines)
 def test_there_is_a_route_unless_nobody_can_be_reached(sites: list[list[Reachability]]) -> None:
     machine = grid(*sites)
-    found = routes(machine, Identifier(0, 0, 0), Identifier(1, 0, 1))
+    found = routes(machine, RankName(0, 0, 0), RankName(1, 0, 1))
     assert [route.hops for route in found] == sorted(route.hops for route in found)
     flat = [reachability for site in sites for reachability in site]
     is_cut_off = ISOLATED in (sites[0][0], sites[1][0])
@@ -123,13 +124,13 @@ def test_there_is_a_route_unless_nobody_can_be_reached(sites: list[list[Reachabi
 @given(machines)
 def test_the_way_back_is_as_short_as_the_way_there(sites: list[list[Reachability]]) -> None:
     machine = grid(*sites)
-    there = routes(machine, Identifier(0, 0, 0), Identifier(1, 0, 1))
-    back = routes(machine, Identifier(1, 0, 1), Identifier(0, 0, 0))
+    there = routes(machine, RankName(0, 0, 0), RankName(1, 0, 1))
+    back = routes(machine, RankName(1, 0, 1), RankName(0, 0, 0))
     assert [route.hops for route in there[:1]] == [route.hops for route in back[:1]]
 
 
 def test_a_route_knows_its_kind_and_forwarders() -> None:
-    a, b, front = Rank(Identifier(0, 0, 0)), Rank(Identifier(1, 0, 0)), FrontEndStop((1, 0))
+    a, b, front = Rank(RankName(0, 0, 0)), Rank(RankName(1, 0, 0)), FrontEndStop((1, 0))
     found: dict[tuple[object, ...], Route] = {
         route.stops: route for route in routes(grid([DIRECT], [DIRECT]), a.identifier, b.identifier)
     }

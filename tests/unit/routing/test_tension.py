@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.rank_name import RankName
 from runtime.routing import Experience, Route, Tension, routes
 from runtime.routing.tension import LONGEST_PAUSE, RETRY_AFTER
-from runtime.topology import Cluster, Grid, Identifier, Node, Site
+from runtime.topology import Cluster, Grid, Node, Site
 
 GRID = Grid(tuple(Site(f"s{n}", (Cluster("c", (Node("n", ranks=2),)),)) for n in range(3)))
 
 
 def ways(source: int = 0, target: int = 0) -> list[Route]:
-    return routes(GRID, Identifier(0, 0, source), Identifier(1, 0, target))
+    return routes(GRID, RankName(0, 0, source), RankName(1, 0, target))
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_what_failed_comes_last_for_a_while(tension: Tension) -> None:
 def test_what_failed_for_one_rank_is_known_for_all_of_its_cluster(tension: Tension) -> None:
     tension.failed(ways()[0], 0.0)
     assert tension.order(ways(1, 1), 1.0)[-1] == ways(1, 1)[0]
-    elsewhere = routes(GRID, Identifier(0, 0, 0), Identifier(2, 0, 0))
+    elsewhere = routes(GRID, RankName(0, 0, 0), RankName(2, 0, 0))
     assert tension.order(elsewhere, 1.0) == elsewhere
 
 

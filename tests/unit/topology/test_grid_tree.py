@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runtime.errors import GridError
-from runtime.topology.identifiers import Identifier
+from runtime.rank_name import RankName
 from runtime.topology.tree import Cluster, Grid, Node, Site
 
 UNEVEN = Cluster("c", (Node("a", ranks=2), Node("b", ranks=0), Node("d", ranks=1)))
@@ -35,10 +35,10 @@ def test_the_processes_come_in_the_order_of_their_identifiers() -> None:
 @pytest.mark.parametrize("wrong", ["2:0:0", "0:1:0"])
 def test_a_cluster_that_is_not_there_is_named(wrong: str) -> None:
     with pytest.raises(GridError, match=f"the grid has no cluster {wrong[:3]}"):
-        GRID.cluster_of(Identifier.parse(wrong))
+        GRID.cluster_of(RankName.parse(wrong))
 
 
 def test_a_rank_that_is_not_there_is_named_with_the_size_of_its_cluster() -> None:
     with pytest.raises(GridError) as caught:
-        GRID.cluster_of(Identifier(1, 0, 1))
+        GRID.cluster_of(RankName(1, 0, 1))
     assert str(caught.value) == "the grid has no process 1:0:1. Cluster 'e' has 1 ranks."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runtime.errors import GridError
-from runtime.topology.identifiers import Identifier
+from runtime.rank_name import RankName
 from runtime.topology.tree import Cluster, Grid, Neighbourhood, Node, Site, neighbourhood
 
 PAIR = (Node("a", ranks=2), Node("b", ranks=1))
@@ -21,12 +21,12 @@ CASES = [
 
 @pytest.mark.parametrize(("first", "second", "near"), CASES)
 def test_nearness_is_symmetric(first: str, second: str, near: Neighbourhood) -> None:
-    a, b = Identifier.parse(first), Identifier.parse(second)
+    a, b = RankName.parse(first), RankName.parse(second)
     assert neighbourhood(GRID, a, b) is neighbourhood(GRID, b, a) is near
 
 
 def test_both_processes_have_to_exist() -> None:
-    here, nowhere = Identifier(0, 0, 0), Identifier(0, 0, 3)
+    here, nowhere = RankName(0, 0, 0), RankName(0, 0, 3)
     for pair in ((here, nowhere), (nowhere, here)):
         with pytest.raises(GridError, match="no process 0:0:3"):
             neighbourhood(GRID, *pair)

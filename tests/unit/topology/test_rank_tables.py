@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.errors import GridError
+from runtime.rank_name import RankName
 from runtime.topology.communicators import Communicator, rank_table, translate
-from runtime.topology.identifiers import Identifier
 from runtime.topology.tree import Cluster, Grid, Node, Site
 
 
@@ -22,7 +22,7 @@ def grid_of(*sites: tuple[int, ...]) -> Grid:
 
 
 def members(grid: Grid, communicator: Communicator, me: str) -> list[str]:
-    return [str(found) for found in rank_table(grid, communicator, Identifier.parse(me))]
+    return [str(found) for found in rank_table(grid, communicator, RankName.parse(me))]
 
 
 # Two sites with two and one clusters, seven processes.
@@ -61,14 +61,14 @@ def test_a_cluster_without_ranks_gives_no_gateway() -> None:
 
 
 def test_a_process_that_is_no_gateway_has_no_rank_among_them() -> None:
-    table = rank_table(SEVEN, Communicator.GRID_GATEWAYS, Identifier(0, 1, 0))
-    assert table.rank(Identifier(0, 1, 0)) is None
-    assert table.rank(Identifier(1, 0, 1)) is None
-    assert table.rank(Identifier(1, 0, 0)) == 1
+    table = rank_table(SEVEN, Communicator.GRID_GATEWAYS, RankName(0, 1, 0))
+    assert table.rank(RankName(0, 1, 0)) is None
+    assert table.rank(RankName(1, 0, 1)) is None
+    assert table.rank(RankName(1, 0, 0)) == 1
 
 
 def test_ranks_translate_between_communicators() -> None:
-    me = Identifier(1, 0, 1)
+    me = RankName(1, 0, 1)
     cluster, grid = (
         rank_table(SEVEN, which, me) for which in (Communicator.CLUSTER, Communicator.GRID)
     )
@@ -79,7 +79,7 @@ def test_ranks_translate_between_communicators() -> None:
 
 @pytest.mark.parametrize("rank", [-1, 7])
 def test_a_rank_outside_the_communicator_is_refused_with_its_size(rank: int) -> None:
-    table = rank_table(SEVEN, Communicator.GRID, Identifier(0, 0, 0))
+    table = rank_table(SEVEN, Communicator.GRID, RankName(0, 0, 0))
     with pytest.raises(GridError) as caught:
         table.identifier(rank)
     assert str(caught.value) == f"there is no rank {rank}. The communicator has 7 ranks."
@@ -87,7 +87,7 @@ def test_a_rank_outside_the_communicator_is_refused_with_its_size(rank: int) -> 
 
 def test_only_a_process_of_the_grid_has_tables() -> None:
     with pytest.raises(GridError, match="the grid has no process 0:0:2"):
-        rank_table(SEVEN, Communicator.GRID, Identifier(0, 0, 2))
+        rank_table(SEVEN, Communicator.GRID, RankName(0, 0, 2))
 
 
 @given(shapes, st.sampled_from(Communicator), st.data())

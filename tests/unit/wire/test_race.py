@@ -9,8 +9,9 @@ from contextlib import ExitStack
 
 import pytest
 
+from runtime.rank_name import RankName
 from runtime.routing import Route, routes
-from runtime.topology import Cluster, Grid, Identifier, Node, Site
+from runtime.topology import Cluster, Grid, Node, Site
 from runtime.wire.dialling.connecting import Attempt
 from runtime.wire.dialling.line import READ
 from runtime.wire.dialling.trying import (
@@ -23,7 +24,7 @@ from runtime.wire.dialling.trying import (
 from runtime.wire.errors import PeerLost, PeerSilent
 
 GRID = Grid(tuple(Site(f"s{n}", (Cluster("c", (Node("n", ranks=1),)),)) for n in range(2)))
-DIRECT, CALLED, THEIRS, MINE = routes(GRID, Identifier(0, 0, 0), Identifier(1, 0, 0))[:4]
+DIRECT, CALLED, THEIRS, MINE = routes(GRID, RankName(0, 0, 0), RankName(1, 0, 0))[:4]
 
 
 class Scripted:

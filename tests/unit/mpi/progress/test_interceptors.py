@@ -13,7 +13,7 @@ from runtime.machine.composition import Composition, CompositionError, Named
 from runtime.machine.interceptors import DROP
 from runtime.mpi.progress.interception import InterceptorInPort, Port, Ports, Restored
 from runtime.mpi.progress.mailboxes import HEAD, REVOKED
-from runtime.topology import Identifier
+from runtime.rank_name import RankName
 from runtime.wire import SENT, Incoming, Outgoing
 
 PAYLOAD = b"again and again " * 100
@@ -226,7 +226,7 @@ def test_a_head_grows_by_eight_bytes_for_each_that_changes_payloads() -> None:
 
 
 def test_classes_that_cannot_be_used_are_found_before_the_first_message() -> None:
-    places = [Identifier(0, 0, 0), Identifier(1, 0, 0)]
+    places = [RankName(0, 0, 0), RankName(1, 0, 0)]
     told = [("interceptor", "no_such_module.B", (), "sites", "a.xml:7")]
     with pytest.raises(CompositionError, match=r"a\.xml:7.* there is no module 'no_such_module'"):
         Ports(Composition(told, "north/a/wrapper0"), places, 0)

@@ -27,7 +27,8 @@ from runtime.mpi.surface.communicator_classes import (
 )
 from runtime.mpi.surface.start import start
 from runtime.mpi.values.handles import addressof, handleof
-from runtime.topology import Cluster, Grid, Identifier, Site
+from runtime.rank_name import RankName
+from runtime.topology import Cluster, Grid, Site
 
 ME = 2
 
@@ -38,7 +39,7 @@ def engine() -> Iterator[Engine]:
     before = here()
     hosts = [f"node{number}" for number in range(5)]
     clusters = tuple(Cluster(one, nodes_of([one])) for one in hosts)
-    settle(Place(Grid((Site("site0", clusters),)), Identifier(0, ME, 0), hosts))
+    settle(Place(Grid((Site("site0", clusters),)), RankName(0, ME, 0), hosts))
     yield Engine(ME, ME, ME + 1)
     settle(before)
 
