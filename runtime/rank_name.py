@@ -1,8 +1,8 @@
 """Who a rank is: the value of names such as `0:1:2#3`, which travel as text. Pure.
 
-The text is parsed once where it enters a process; keys, tickets and files have the text. What the
-text of a rank, a cluster (`0:1`), a site (`0`) or the grid (nothing) says is read here and nowhere
-else. How messages name a rank is in `runtime.topology.rank_names`.
+The text is parsed once where it enters a process; keys, tickets and files have the text, and
+`runtime.part_names` says to what it belongs. How messages name a rank is in
+`runtime.topology.rank_names`.
 """
 
 from __future__ import annotations
@@ -134,52 +134,6 @@ class RankName:
         """Return the text that travels."""
         again = f"{INCARNATION}{self.incarnation}" if self.incarnation else ""
         return f"{self.site}:{self.number}:{self.rank}{again}"
-
-
-def numbers_of(part: str) -> tuple[int, ...]:
-    """Return the numbers in the name of a rank, a cluster, a site or the grid.
-
-    >>> numbers_of("0:1:2"), numbers_of("1"), numbers_of("")
-    ((0, 1, 2), (1,), ())
-    """
-    return tuple(map(int, part.split(":"))) if part else ()
-
-
-def cluster_of(name: str) -> str:
-    """Return the cluster of a rank, or the cluster itself.
-
-    >>> cluster_of("0:1:2"), cluster_of("0:1")
-    ('0:1', '0:1')
-    """
-    return name.rpartition(":")[0] if is_rank(name) else name
-
-
-def site_of(name: str) -> str:
-    """Return the site of a rank or a cluster.
-
-    >>> site_of("0:1:2"), site_of("0:1")
-    ('0', '0')
-    """
-    return name.partition(":")[0]
-
-
-def is_rank(name: str) -> bool:
-    """Tell whether a name is that of a rank, and of no larger part of the machine."""
-    return name.count(":") == _NUMBERS - 1
-
-
-def is_cluster(name: str) -> bool:
-    """Tell whether a name is that of a cluster."""
-    return name.count(":") == _NUMBERS - 2
-
-
-def part_above(part: str) -> str:
-    """Return what is one level higher than a rank, a cluster or a site; the last is the grid.
-
-    >>> part_above("0:1:2"), part_above("0:1"), part_above("0")
-    ('0:1', '0', '')
-    """
-    return part.rpartition(":")[0]
 
 
 def _are_numbers(words: list[str]) -> bool:

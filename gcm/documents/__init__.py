@@ -3,7 +3,7 @@
 from gcm.documents.checking import DocumentCheck
 from gcm.documents.diagnostics import Diagnostic, Diagnostics, Severity
 from gcm.documents.encoding import decode_document
-from gcm.documents.foreign import ForeignDocument, foreign_document
+from gcm.documents.foreign import ForeignDocument, foreign_document, local_name
 from gcm.documents.language import (
     FILLED,
     TEXT,
@@ -40,5 +40,6 @@ __all__ = [
     "decode_document",
     "did_you_mean",
     "foreign_document",
+    "local_name",
     "read_document",
 ]

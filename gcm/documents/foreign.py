@@ -46,4 +46,13 @@ def foreign_document(tag: str) -> ForeignDocument | None:
     >>> foreign_document("gcma:GCMApplication").kind
     'a GCM application descriptor'
     """
-    return _FOREIGN.get(tag.rpartition(":")[2])
+    return _FOREIGN.get(local_name(tag))
+
+
+def local_name(tag: str) -> str:
+    """Return the name of an element without its prefix.
+
+    >>> local_name("gcma:GCMApplication"), local_name("grid")
+    ('GCMApplication', 'grid')
+    """
+    return tag.rpartition(":")[2]

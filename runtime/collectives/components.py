@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from runtime.collectives.blocks import Blocks
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import Data, Parcel, Steps, content
-from runtime.rank_name import numbers_of
+from runtime.part_names import numbers_of
 
 MOST_BYTES = 8 << 20
 """The data of all members together: larger ones would hold up what else components have to do."""

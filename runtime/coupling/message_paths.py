@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime.machine.paths import RANKS
-from runtime.rank_name import part_above
+from runtime.part_names import part_above
 
 DRIVER = "(driver)"
 """The name that ranks use for the Python program that holds the machine; no code can have it."""

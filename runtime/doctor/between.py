@@ -14,6 +14,7 @@ from runtime.mpi4py_version import is_too_old
 from runtime.rank_name import RankName
 from runtime.routing import Leg, Rank, Route, Stop, routes
 from runtime.topology import Grid
+from runtime.transport.passage import host_and_port
 
 Attempted = Mapping[tuple[Position, Position, bool], Dial]
 """The connections that were tried: from a cluster, to a cluster, whether to its front-end."""
@@ -90,8 +91,7 @@ def check_connections(
                 blocked.setdefault(key, (dial, found[works]))
     endpoints: dict[object, list[tuple[Dial, Route | None]]] = {}
     for dial, another in blocked.values():
-        kind = dial.outcome.partition(":")[0]
-        endpoint = (dial.target, dial.to_front_end, kind, another is None)
+        endpoint = (dial.target, dial.to_front_end, dial.kind, another is None)
         endpoints.setdefault(endpoint, []).append((dial, another))
     for alike in endpoints.values():
         yield _closed_endpoint([dial for dial, _ in alike], alike[0][1], owners, grid)
@@ -123,10 +123,10 @@ def _closed_endpoint(
     dial, target = dials[0], owners[dials[0].target].host
     sources = ", ".join(dict.fromkeys(owners[one.source].host.path for one in dials))
     endpoint = "the front-end" if dial.to_front_end else "ranks"
-    kind, _, detail = dial.outcome.partition(": ")
+    kind, detail = dial.kind, dial.detail
     way = another and another.named(partial(_name, grid))
     is_name = kind == "unresolved"
-    host = dial.address.rpartition(":")[0]
+    host, _ = host_and_port(dial.address)
     return Finding(
         "unresolvable-name" if is_name else "closed-port",
         Severity.WARNING if another else Severity.ERROR,
@@ -155,7 +155,7 @@ def _mend(dial: Dial, host: str, *, is_name: bool) -> str:
             ' and reachability="front-end"'
         )
     if dial.to_front_end:
-        port = dial.address.rpartition(":")[2]
+        _, port = host_and_port(dial.address)
         return (
             f"open TCP port {port} of {host} in the firewall, or write"
             ' reachability="outwards" if nothing may come in'

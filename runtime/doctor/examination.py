@@ -36,6 +36,7 @@ from runtime.processes.launcher.queued_place import LoginNodes
 from runtime.processes.launcher.reaching import usual_launcher
 from runtime.processes.launcher.supply import is_on_this_machine
 from runtime.topology import Reachability
+from runtime.transport.passage import host_and_port
 
 AT_A_TIME = 32
 TELL_EVERY = 5.0
@@ -326,13 +327,13 @@ class _Visit:
             for endpoint, address in endpoints.items()
             if owners[endpoint[0]] != owners[source]
         }
-        pairs = [address.rpartition(":") for address in there.values()]
+        pairs = map(host_and_port, there.values())
         with self._busy(self._hosts[at], "connections to the other clusters"):
             try:
                 outcomes = self._talks[at].ask(
                     self._timeout,
                     do="dial",
-                    to=[(host, int(port)) for host, _, port in pairs],
+                    to=[(host, int(port)) for host, port in pairs],
                     word=word,
                 )
             except LaunchError:

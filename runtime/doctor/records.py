@@ -179,6 +179,16 @@ class Dial:
     outcome: str
 
     @property
+    def kind(self) -> str:
+        """What went wrong, in a word."""
+        return self.outcome.partition(":")[0]
+
+    @property
+    def detail(self) -> str:
+        """What more is known of that."""
+        return self.outcome.partition(": ")[2]
+
+    @property
     def is_open(self) -> bool:
         """Return whether it was established."""
         return self.outcome == "open"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from runtime.lifecycle.outcome import Connections, RouteTraffic, Ways
-from runtime.rank_name import cluster_of, numbers_of
+from runtime.part_names import cluster_of, numbers_of
 
 Row = tuple[str, tuple[str, ...] | None, int, int, int]
 """The receiver or the cluster of receivers, the front-ends between if the sender knows them, or a

@@ -13,7 +13,7 @@ from runtime.lifecycle.run_life import RunLife, RunPhase
 from runtime.lifecycle.run_plan import RunPlan
 from runtime.lifecycle.walltimes import RunClock, RunTimeouts
 from runtime.machine.deaths import RankDeath
-from runtime.rank_name import cluster_of
+from runtime.part_names import cluster_of
 from runtime.step_name import StepKind, StepName
 
 _LIVES = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.rank_name import numbers_of, part_above, site_of
+from runtime.part_names import numbers_of, part_above, site_of
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from runtime.machine.contracts import (
 )
 from runtime.machine.delivery import PEERS, bound_to
 from runtime.machine.rank_settings import RankSettings
-from runtime.rank_name import cluster_of
+from runtime.part_names import cluster_of
 from runtime.transport.keys import parsed
 
 _SIGTERM = 15  # `signal` would be imported for this number alone

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from runtime.lazy_import import logger
 from runtime.membership.run_directory import address_in
 from runtime.transport.errors import TransportError
-from runtime.transport.passage import PASSED, Passage
+from runtime.transport.passage import PASSED, Passage, path_in
 from runtime.transport.transports import UNIX, advertised, listen, use
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def open_listeners(
         try:
             if where.startswith((UNIX, PASSED)):
                 with suppress(FileNotFoundError):
-                    os.unlink(where.partition(":")[2])  # of a rank that was here before
+                    os.unlink(path_in(where))  # of a rank that was here before
             listener, found = listen(where)
         except (OSError, TransportError) as error:
             _log.warning("%s does not listen over %s: %s", name, one, error)

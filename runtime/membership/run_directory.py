@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from runtime.rank_name import RankName
 from runtime.transport.keys import Keyring, audience_of, member_name
+from runtime.transport.passage import host_and_port
 from runtime.transport.transports import UNIX
 
 KEY = "key"
@@ -37,7 +38,7 @@ def address_in(directory: str, name: str, port: int | None = None) -> str:
 
 def as_others_see(address: str) -> str:
     """Return the address that other hosts dial, for one that this host has bound."""
-    host, _, port = address.rpartition(":")
+    host, port = host_and_port(address)
     if host != "0.0.0.0":
         return address
     import socket  # only where there are other hosts: ranks import this module
@@ -142,4 +143,4 @@ def remove_key(directory: str, *, alone: str = "") -> None:
 
 
 def _suffix(alone: str) -> str:
-    return f".{alone.rpartition(':')[2]}" if alone else ""
+    return f".{RankName.parse(alone).rank}" if alone else ""

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 
+from gcm.documents import local_name
 from gcm.records import dataclass
 from runtime.deployment.model import DeployedCluster, Deployment, SshHop
 
@@ -226,7 +227,7 @@ def _is_other_xml(file: str) -> bool:
     parser.StartDoctypeDeclHandler = lambda *_: roots.append("definition")
     with suppress(OSError, expat.ExpatError), open(file, "rb") as opened:
         parser.Parse(opened.read(_PROLOGUE), False)
-    return bool(roots) and roots[0].rpartition(":")[2] not in _ROOTS
+    return bool(roots) and local_name(roots[0]) not in _ROOTS
 
 
 def _is_package(folder: str) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from runtime.rank_name import cluster_of, is_cluster, is_rank
+from runtime.part_names import cluster_of, is_cluster, is_rank
 from runtime.transport.keyed_hash import keyed_hash
 
 NODES = "/nodes/"

@@ -12,7 +12,7 @@ from runtime.transport.admission import MOST_STRANGERS, Admission, UnprovenConne
 from runtime.transport.credentials import MOST_BYTES, Credentials
 from runtime.transport.errors import NotAMember
 from runtime.transport.lean import HANDSHAKE_SECONDS
-from runtime.transport.passage import PASSED
+from runtime.transport.passage import PASSED, path_in
 from runtime.transport.pyro_messages import MessageReader, refusal
 from runtime.transport.reactor import Reactor, Timer
 from runtime.transport.transports import SSH, UNIX, listen
@@ -70,7 +70,7 @@ class Listener(Admission):
         if self._timer is not None:
             self._timer.cancel()
         if self.address.startswith((UNIX, SSH, PASSED)):
-            Path(self.address.partition(":")[2]).unlink(missing_ok=True)
+            Path(path_in(self.address)).unlink(missing_ok=True)
 
     def watch_descriptor(
         self, descriptor: int, events: int, handle: Callable[[int], bool] | None, /

@@ -69,6 +69,25 @@ class Passage:
         return f"{self._way}/{name}"
 
 
+def host_and_port(address: str) -> tuple[str, str]:
+    """Return the host and the port of an address; without a port they are no numbers.
+
+    >>> host_and_port("lab7:7701/abc/rank3"), host_and_port("[::1]:4711")
+    (('lab7', '7701'), ('[::1]', '4711'))
+    """
+    host, _, port = host_port(address).rpartition(":")
+    return host, port
+
+
+def path_in(address: str) -> str:
+    """Return the path of a socket in an address that has a prefix.
+
+    >>> path_in("unix:/tmp/run/rank3")
+    '/tmp/run/rank3'
+    """
+    return address.partition(":")[2]
+
+
 def host_port(address: str) -> str:
     """Return the part of an address that the system dials.
 

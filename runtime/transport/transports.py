@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from runtime.transport.errors import Unreachable
-from runtime.transport.passage import NAME, PASSED, TOKEN, announcement, host_port
+from runtime.transport.passage import NAME, PASSED, TOKEN, announcement, host_and_port
 
 UNIX, SSH = "unix:", "ssh:"
 """Before the path of a socket: of a process, or of the end of a tunnel through `ssh`."""
@@ -80,10 +80,10 @@ class _TcpSockets:
         listener, bound = self.connecting(where)
         listener.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
         port = _bound(listener, bound).getsockname()[1]
-        return listener, f"{where.rpartition(':')[0]}:{port}"
+        return listener, f"{host_and_port(where)[0]}:{port}"
 
     def connecting(self, address: str, /) -> tuple[_socket.socket, Any]:
-        host, _, port = host_port(address).rpartition(":")
+        host, port = host_and_port(address)
         if not port.isdecimal():
             raise Unreachable(
                 "this is not an address", place=address, cure="Write host:port, or unix:path"
@@ -198,7 +198,7 @@ def listen(address: str, *, is_private: bool = True) -> tuple[_socket.socket, st
 
 def advertised(address: str, *names: str) -> tuple[str, ...]:
     """Return the addresses that others dial for one that is listened at, by `names` first."""
-    host, _, port = address.rpartition(":")
+    host, port = host_and_port(address)
     if host != _EVERY_HOST:
         return (address,)
     from runtime.host_addresses import host_addresses  # only where there are other hosts

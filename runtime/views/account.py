@@ -19,7 +19,8 @@ from runtime.lifecycle.outcome import (
     TunnelTraffic,
 )
 from runtime.machine.deaths import in_words
-from runtime.rank_name import RankName, cluster_of
+from runtime.part_names import cluster_of
+from runtime.rank_name import RankName
 from runtime.topology import RankNames
 from runtime.views.facts import (
     CallsChecked,

@@ -8,7 +8,8 @@ from dataclasses import field
 
 from gcm.cli.output import counted
 from gcm.records import dataclass
-from runtime.rank_name import RankName, numbers_of
+from runtime.part_names import numbers_of
+from runtime.rank_name import RankName
 from runtime.topology import RankNames
 from runtime.views.facts import (
     MACHINE,

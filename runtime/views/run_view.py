@@ -15,7 +15,8 @@ from gcm.cli.output import counted
 from gcm.records import dataclass
 from runtime.lifecycle.exchanged import route_words
 from runtime.machine.deaths import BY_REQUEST, RankDeath
-from runtime.rank_name import RankName, cluster_of
+from runtime.part_names import cluster_of
+from runtime.rank_name import RankName
 from runtime.views.account import RunAccount
 from runtime.views.call_times import CallTimes
 from runtime.views.facts import (

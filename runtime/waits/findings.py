@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from runtime import calls
-from runtime.rank_name import RankName, cluster_of
+from runtime.part_names import cluster_of
+from runtime.rank_name import RankName
 from runtime.topology import NO_NAMES, RankNames
 from runtime.waits.blocked import Picture, made_by
 from runtime.waits.states import COLLECTIVE, RECEIVE, SEND, UNKNOWN, Part, RankState, Wait

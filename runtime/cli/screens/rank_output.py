@@ -11,7 +11,7 @@ from pathlib import Path
 from gcm.records import dataclass
 from runtime.cli.errors import OutputFailed
 from runtime.launchers.base import OutputStream
-from runtime.rank_name import is_cluster
+from runtime.part_names import is_cluster
 from runtime.topology import RankNames
 from runtime.views.facts import TRACEBACK, Fact, OutputWritten
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from gcm.documents import Location, XmlNode
+from gcm.documents import Location, XmlNode, local_name
 from gcm.records import dataclass
 from runtime.deployment.elements import Element
 
@@ -220,7 +220,7 @@ _ENVIRONMENT = {"user.home": "HOME", "user.name": "USER", "user.dir": "PWD"}
 
 def local(node: XmlNode) -> str:
     """Return the name of an element without its prefix."""
-    return node.tag.rpartition(":")[2]
+    return local_name(node.tag)
 
 
 def transfers(node: XmlNode, conversion: Conversion, where: Mapping[str, str]) -> list[Element]:

@@ -32,7 +32,7 @@ from runtime.lazy_import import logger
 from runtime.mpi.checks.records import CheckedReceive, Choice, KnownComm, WaitingMessage
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.progress.predefined import predefined
-from runtime.rank_name import cluster_of
+from runtime.part_names import cluster_of
 
 if TYPE_CHECKING:
     from runtime.membership.rank_link import RankLink

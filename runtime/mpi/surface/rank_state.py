@@ -32,7 +32,8 @@ from runtime.mpi.surface.waiting_calls import (
     plain_state,
     variables,
 )
-from runtime.rank_name import RankName, cluster_of
+from runtime.part_names import cluster_of
+from runtime.rank_name import RankName
 
 if TYPE_CHECKING:
     from runtime.matching import Pattern

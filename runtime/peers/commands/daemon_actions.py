@@ -20,7 +20,7 @@ from runtime.peers.credentials.credential import Credential
 from runtime.peers.daemon import boot, find_running, logging_to, serve
 from runtime.peers.errors import PeerError, of_file
 from runtime.peers.membership import read_text
-from runtime.peers.model import Address, MemberRole
+from runtime.peers.model import Address, MemberRole, Principal
 from runtime.shown_text import LONGEST_CELL, shown, shown_table
 
 FEW_DAYS = 30
@@ -168,12 +168,18 @@ def hosts(options: argparse.Namespace) -> int:
 
 
 def _host_row(host: dict[str, Any]) -> tuple[object, ...]:
-    role, _, name = host["name"].partition(":")
-    is_peer = role == "peer"
+    member = Principal.parse(host["name"])
+    is_peer = member.role is MemberRole.PEER
     share = f"{host['applications'] or 'any'} x {host['processes']}" if is_peer else ""
     rtt = host.get("milliseconds")
-    note = "silent" if host.get("silent") else "" if is_peer else role
-    return name, ", ".join(host["addresses"]), share, "" if rtt is None else f"{rtt:.2f}", note
+    note = "silent" if host.get("silent") else "" if is_peer else str(member.role)
+    return (
+        member.name,
+        ", ".join(host["addresses"]),
+        share,
+        "" if rtt is None else f"{rtt:.2f}",
+        note,
+    )
 
 
 def _kept(folder: PeerFolder) -> list[dict[str, Any]]:

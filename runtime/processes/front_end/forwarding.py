@@ -11,9 +11,9 @@ from typing import Any
 from runtime.forwarding.forwarder import Forwarder
 from runtime.membership.bind_address import AdvertisedAddresses, this_machine
 from runtime.membership.run_directory import address_in
+from runtime.part_names import is_cluster
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.links import FrontEndLinks
-from runtime.rank_name import is_cluster
 from runtime.transport.channel import Handler, Relay
 from runtime.transport.passage import FORWARDER, Passage
 from runtime.transport.reactor import Reactor

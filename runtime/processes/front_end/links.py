@@ -14,8 +14,8 @@ from runtime.coupling.message_paths import cluster_of, rank_path
 from runtime.forwarding.leading import lead_on
 from runtime.machine.authority import OVER_LINKS, is_for_rank
 from runtime.machine.paths import clustering_path
+from runtime.part_names import is_cluster, numbers_of
 from runtime.processes.member_host import HEARTBEAT, sender_of
-from runtime.rank_name import is_cluster, numbers_of
 from runtime.topology import NO_NAMES, RankNames
 from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
 from runtime.transport.credentials import Credentials

@@ -22,6 +22,7 @@ from runtime.machine.paths import FIRST_CLUSTER
 from runtime.membership.bind_address import AdvertisedAddresses
 from runtime.membership.run_directory import write_key
 from runtime.membership.whereabouts import RankArrival
+from runtime.part_names import site_of
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end import rank_faults
 from runtime.processes.front_end.cluster_ranks import ClusterRanks
@@ -37,7 +38,6 @@ from runtime.processes.front_end.rank_ends import END_TIMEOUT, RankEnds
 from runtime.processes.front_end.rank_pipes import RankInput
 from runtime.processes.front_end.ranks_job import RanksJob
 from runtime.processes.front_end.shared_routes import SharedRoutes
-from runtime.rank_name import site_of
 from runtime.step_name import StepKind, StepName
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.keys import member_name

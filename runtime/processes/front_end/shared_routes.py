@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from runtime.lifecycle.exchanged import Exchanged, Figures, Row
 from runtime.lifecycle.outcome import Connections
-from runtime.rank_name import cluster_of
+from runtime.part_names import cluster_of
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:

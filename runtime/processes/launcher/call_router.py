@@ -19,9 +19,9 @@ from runtime.machine.authority import is_for_launcher
 from runtime.machine.calls import stub
 from runtime.machine.contracts import CouplingNews, Mail
 from runtime.machine.paths import CLUSTERING, GRID, LAUNCHER, RANKS, clustering_path, host_of
+from runtime.part_names import site_of
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.member_host import BETWEEN_FRONT_ENDS, is_to_launcher, sender_of
-from runtime.rank_name import site_of
 from runtime.transport.channel import Channel
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.messages import Target

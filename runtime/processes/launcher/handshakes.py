@@ -19,6 +19,7 @@ from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.errors import GridError
 from runtime.launchers.local import LocalLauncher
 from runtime.lifecycle.events import StepFailed, StepUp
+from runtime.part_names import site_of
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.co_allocator import CoAllocator
 from runtime.processes.launcher.openings import Post
@@ -28,7 +29,6 @@ from runtime.processes.launcher.stage_out import StageOut
 from runtime.processes.launcher.task_group import TaskGroup
 from runtime.processes.launcher.tunnels import Tunnels
 from runtime.processes.launcher.verdicts import Verdicts
-from runtime.rank_name import site_of
 from runtime.step_name import StepKind, StepName
 
 

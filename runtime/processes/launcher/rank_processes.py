@@ -27,10 +27,11 @@ from runtime.lifecycle.run_plan import run_plan_of
 from runtime.lifecycle.suspicions import Suspicion, Suspicions
 from runtime.machine.deaths import RankDeath
 from runtime.membership.whereabouts import RankArrival, Report
+from runtime.part_names import cluster_of
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.wait_facts import ProcessOfRank
-from runtime.rank_name import RankName, cluster_of
+from runtime.rank_name import RankName
 from runtime.transport.keys import member_name, parsed
 
 _HOMELESS = (

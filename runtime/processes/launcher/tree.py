@@ -47,9 +47,9 @@ from runtime.machine.contracts import (
 )
 from runtime.machine.delivery import DELIVERY, PEERS, at_site
 from runtime.machine.paths import CLUSTERING, clustering_path, part_path
+from runtime.part_names import cluster_of, is_rank
 from runtime.processes.launcher.parts import CLUSTER_PART, settle
 from runtime.processes.part_controllers import PART, Figures, RouteMonitor
-from runtime.rank_name import cluster_of, is_rank
 
 Send = Callable[[Invocation], Future[Any]]
 

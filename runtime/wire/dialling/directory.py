@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
-from runtime.rank_name import cluster_of
+from runtime.part_names import cluster_of
 from runtime.transport.keys import member_name
-from runtime.transport.passage import host_port
+from runtime.transport.passage import host_and_port, host_port
 from runtime.transport.transports import of_use
 from runtime.wire.errors import WireError
 
@@ -122,7 +122,7 @@ class RankDirectory:
         found = (
             one.cluster or cluster_of(one.name)
             for one in self._parties
-            if any(host_port(way).rpartition(":")[0].strip("[]") == host for way in one.addresses)
+            if any(host_and_port(way)[0].strip("[]") == host for way in one.addresses)
         )
         return ", ".join(dict.fromkeys(found))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from gcm.records import dataclass
 from runtime.lazy_import import LazyModule
-from runtime.rank_name import cluster_of
+from runtime.part_names import cluster_of
 from runtime.wire.dialling.connecting import Attempt, Connector, CountingConnector
 from runtime.wire.dialling.directory import RankDirectory
 from runtime.wire.errors import PeerLost, WireError
