@@ -45,9 +45,10 @@ def test_messages_and_bytes_are_counted_for_each_way(tmp_path: Path) -> None:
     assert list(many) == names
     for path in clusters:
         # Each of two ranks is ready, gets its view, its settings and the word to go, tells whom it
-        # reached, and its end. One that outlives the other may be asked what it does.
-        assert few[f"{path} - its ranks"][0] in (12, 14)
-        assert many[f"{path} - its ranks"][0] in (12, 14)
+        # reached, and its end. One that outlives the other may be asked what it does, and
+        # end before it answers.
+        assert few[f"{path} - its ranks"][0] in (12, 13, 14)
+        assert many[f"{path} - its ranks"][0] in (12, 13, 14)
         output = 2 * 3000 * 999
         before, after = few[f"launcher - {path}"], many[f"launcher - {path}"]
         assert before[0] >= 10  # handshake, go, stop and what the front-end says to them

@@ -30,6 +30,7 @@ def test_a_rank_imports_nothing_but_what_it_needs() -> None:
     assert {name for name in loaded if name.startswith("runtime")} == {
         "runtime",
         "runtime.errors",
+        "runtime.part_names",
         "runtime.transport",
         "runtime.transport.credentials",
         "runtime.transport.encryption",
