@@ -94,14 +94,17 @@ class GridEngine(BatchSystem):
     ) -> JobRequest | None:
         """Return the job that `qsub` or `qrsh` tell of.
 
-        Each line of its file is a host and its slots, the first one the host of the script. Without
-        it, as on another host, all have the same.
+        Each line of its file is a host and its slots in a queue, the first one the host of the
+        script. Without it, as on another host, all have the same.
         """
         number, nodes, slots = map(environment.get, ("JOB_ID", "NHOSTS", "NSLOTS"))
         if not number or not nodes or not slots:
             return None
-        first, *others = (line.split()[:2] for line in places) if places else [[]]
-        each = [int(words[1]) for words in (first, *sorted(others)) if words[1:2]]
+        slots_of: dict[str, int] = {}
+        for host, held, *_ in filter(lambda words: len(words) > 1, map(str.split, places)):
+            slots_of[host] = slots_of.get(host, 0) + int(held)
+        first = next(iter(slots_of), "")
+        each = [slots_of[one] for one in sorted(slots_of, key=lambda one: (one != first, one))]
         if (len(each), sum(each)) != (int(nodes), int(slots)):
             each = [int(slots) // int(nodes)] * int(nodes)
         return running_job(self.name, number, each)

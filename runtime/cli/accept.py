@@ -7,9 +7,11 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from enum import Enum
 from itertools import islice
 
-from gcm.cli.common_options import Option
+from gcm.cli.common_options import Option, OptionGroup
+from gcm.cli.output import counted
 from runtime.cli.errors import OutputFailed, UsageError
 from runtime.cli.line.options import deploy_command
 from runtime.cli.streams import write
@@ -19,8 +21,9 @@ from runtime.shown_text import shown_lines
 
 _MORE = """\
 Results that would take the place of a file of yours, or would be loaded or run, are kept under the
-name of their cluster. Shows for each what would change, and asks whether to put it in place. What
-was there before goes to the hidden folder .gcm-former beside it."""
+name of their cluster. Shows for each what would change, and asks whether to put it in place: y
+does, r removes the result, and what is not answered waits. What was there before goes to the
+hidden folder .gcm-former beside it."""
 
 _EPILOG = """\
 examples:
@@ -28,6 +31,7 @@ examples:
   gcm-deploy accept input.cfg             what clusters made of this file
   gcm-deploy accept --yes out/x.lyon.rhone
                                           put this one in place without asking
+  gcm-deploy accept --reject input.cfg    remove what clusters made of this file
   gcm-deploy accept </dev/null            only look"""
 
 
@@ -38,31 +42,57 @@ MOST_LINES = 200
 @deploy_command(
     Option("paths", nargs="*", metavar="PATH", default=["."],
            help="program folders, or files in them under either name; by default this folder"),
-    Option("--yes", action="store_true", help="put all in place without asking"),
+    OptionGroup(
+        Option("--yes", action="store_true", help="put all in place without asking"),
+        Option("--reject", action="store_true", help="remove all without asking"),
+        excludes=True,
+    ),
     more=_MORE, epilog=_EPILOG,
 )  # fmt: skip
 def accept(found: argparse.Namespace) -> int:
-    """Show and accept results, and return the exit code.
+    """Show results, accept or remove them, and return the exit code.
 
     Raises:
         UsageError: there are none at a path, or several for one name are to be put in place.
-        OutputFailed: one cannot be put in place.
+        OutputFailed: one cannot be put in place, or not removed.
     """
+    answer = _Answer.YES if found.yes else _Answer.REJECT if found.reject else None
+    left = 0
     for home, waiting in _waiting(found.paths):
         if found.yes:
             _refuse_several(waiting)
         for one in waiting:
             try:
                 _show(home, one)
-                if found.yes or _is_wanted(one):
+                given = answer or _asked(one)
+                if given is _Answer.YES:
                     home.accept(one)
                     write(shown_lines(f"{one.meant_for}: accepted") + "\n")
+                elif given is _Answer.REJECT:
+                    home.reject(one)
+                    write(shown_lines(f"{one.path}: removed") + "\n")
+                else:
+                    left += 1
+                    answer = given if given is _Answer.NONE else None  # nobody else will answer
             except OSError as fault:
+                what = "removed" if found.reject else "put in place"
                 raise OutputFailed(
-                    f"{one.path} cannot be put in place: {fault}",
+                    f"{one.path} cannot be {what}: {fault}",
                     cure=f"Look at it in {home.home}",
                 ) from fault
+    if left:
+        why = "nobody answers, so " if answer is _Answer.NONE else ""
+        write(f"{why}{counted(left, 'result')} {'waits' if left == 1 else 'wait'}\n")
     return 0
+
+
+class _Answer(Enum):
+    """What is to become of a result that was kept under another name."""
+
+    YES = "put it in place"
+    LATER = "let it wait"
+    REJECT = "remove it"
+    NONE = "there is nobody to ask"
 
 
 def _waiting(paths: Sequence[str]) -> list[tuple[Acceptance, list[KeptResult]]]:
@@ -104,9 +134,14 @@ def _show(home: Acceptance, one: KeptResult) -> None:
         write(shown_lines(line) + "\n")
 
 
-def _is_wanted(one: KeptResult) -> bool:
-    write(shown_lines(f"Put {one.path} in the place of {one.meant_for}? [y/N] "))
+def _asked(one: KeptResult) -> _Answer:
+    write(shown_lines(f"Put {one.path} in the place of {one.meant_for}? [y/N/r] "))
     answer = sys.stdin.readline()
     if not answer.endswith("\n"):
         write("\n")
-    return answer.strip().casefold() in ("y", "yes")
+    if not answer:
+        return _Answer.NONE
+    word = answer.strip().casefold()
+    if word in ("y", "yes"):
+        return _Answer.YES
+    return _Answer.REJECT if word in ("r", "reject", "remove") else _Answer.LATER

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -58,8 +59,10 @@ def view(found: argparse.Namespace) -> int:
     """Show a recorded run; return the exit code.
 
     Raises:
-        UsageError: the file is no record of a run.
+        UsageError: the file is no record of a run, or one file is to be written twice.
     """
+    if found.report and os.path.realpath(found.report) == os.path.realpath(found.trace):
+        raise UsageError(f"--report and --trace would both write {found.report}: name two files")
     if found.report or found.trace:
         return _written(found.file, found.report, found.trace)
     account, tree, last = RunAccount(), ProgressTree(), 0.0

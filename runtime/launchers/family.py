@@ -136,6 +136,10 @@ def environment_of(pid: int) -> list[bytes]:
         return []
 
 
+LONGEST_COMMAND = 1 << 12
+"""Bytes of a command line that are read: those of others may be as long as they like."""
+
+
 def holders_of(begin: str) -> dict[int, str]:
     """Return the other processes that have files open whose paths begin so, with their commands."""
     found: dict[int, str] = {}
@@ -144,7 +148,8 @@ def holders_of(begin: str) -> dict[int, str]:
         try:
             if any(os.readlink(f"{folder}/{one}").startswith(begin) for one in os.listdir(folder)):
                 with open(f"/proc/{pid}/cmdline", "rb") as file:
-                    found[pid] = os.fsdecode(file.read().replace(b"\0", b" ").strip())
+                    command = file.read(LONGEST_COMMAND).replace(b"\0", b" ")
+                    found[pid] = os.fsdecode(command.strip())
         except OSError:
             continue  # it has just ended, or belongs to somebody else
     return found

@@ -76,6 +76,12 @@ class Acceptance:
                 target.close()
         self._known.forget(one.path, one.meant_for)
 
+    def reject(self, one: KeptResult) -> None:
+        """Remove a result, and leave what it was meant for as it is. Raises OSError."""
+        with self._folder(one.path) as folder:
+            folder.remove(posixpath.basename(one.path))
+        self._known.forget(one.path)
+
     def _folder(self, path: str) -> AbstractContextManager[OpenFolder]:
         return OpenFolder.below(self.home, posixpath.dirname(path), self._is_users)
 

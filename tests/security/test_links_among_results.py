@@ -181,12 +181,18 @@ def test_what_was_brought_from_home_stays_until_it_is_accepted(victim: Victim) -
     assert last.endswith(f"gcm-deploy accept {victim.home}"), last
     shown = victim.accept("input.cfg", answers="n\n")
     assert "+shell evil" in shown
+    assert shown.endswith("[y/N/r] 1 result waits\n")
+    unanswered = victim.accept("input.cfg", "main.nf")
+    assert unanswered.endswith("nobody answers, so 2 results wait\n")
+    assert unanswered.count("[y/N/r]") == 1
     assert (victim.home / "input.cfg").read_text() == "mine\n"
     victim.accept("input.cfg", "main.nf", answers="y\ny\n")
     assert (victim.home / "input.cfg").read_text() == "mine\nshell evil\n"
     assert (victim.home / "input.cfg").stat().st_mode & 0o777 == 0o640
     assert (victim.home / ".gcm-former/input.cfg").read_text() == "mine\n"
     assert (victim.home / "main.nf").read_text() == "1\n"
+    assert victim.accept("new.html", answers="r\n").endswith("new.html.s.a: removed\n")
+    assert not (victim.home / "new.html").exists()
     victim.accept("--yes")
     assert sorted(victim.home.glob("*.s.a")) == []
     assert victim.accept().startswith("no result waits")

@@ -226,6 +226,7 @@ WATCHING = OptionGroup(
 )  # fmt: skip
 """The options about output, and the time limits for starting and running."""
 
+_WRITES = ("log", "record", "report", "trace")
 _INSTEAD_OF_A_RUN = ("dry_run", "show_variables", "export_adl", "draw", "write")
 _NEEDS_A_RUN = (
     "report", "trace", "record", "web", "check", "summary", "output_dir", "log", "run_timeout",
@@ -309,8 +310,8 @@ def read_options(words: Sequence[str]) -> Options:
         one_line = replace(one_line, job=job)
     if found.colours and not found.draw:
         parser.error("--colours is for the picture that --draw FILE makes, which is not asked for")
-    if needless := ignored_without_a_run(GCM_DEPLOY, found):
-        parser.error(needless)
+    if refused := ignored_without_a_run(GCM_DEPLOY, found) or written_twice(GCM_DEPLOY, found):
+        parser.error(refused)
     return options_of(found, one_line, pieces.arguments)
 
 
@@ -326,6 +327,20 @@ def ignored_without_a_run(table: CommandTable, found: argparse.Namespace) -> str
         f"with {instead[0]} nothing runs, and {', '.join(needing)} {'are' if is_many else 'is'} "
         f"about a run: leave {'them' if is_many else 'it'} out, or give two commands"
     )
+
+
+def written_twice(table: CommandTable, found: argparse.Namespace) -> str:
+    """Return what is wrong where two options name one file to write; "" where none do."""
+    rows = {row.dest: row.names[0] for row in table.rows()}
+    seen: dict[str, str] = {}
+    for name in _WRITES:
+        file = getattr(found, name, "") if name in rows else ""
+        if not file:
+            continue
+        first = seen.setdefault(os.path.realpath(file), rows[name])
+        if first != rows[name]:
+            return f"{first} and {rows[name]} would both write {file}: name two files"
+    return ""
 
 
 def deploy_parser() -> CommandParser:

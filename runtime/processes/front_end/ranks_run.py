@@ -38,6 +38,7 @@ from runtime.processes.front_end.rank_ends import END_TIMEOUT, RankEnds
 from runtime.processes.front_end.rank_pipes import RankInput
 from runtime.processes.front_end.ranks_job import RanksJob
 from runtime.processes.front_end.shared_routes import SharedRoutes
+from runtime.shown_text import listed, shown
 from runtime.step_name import StepKind, StepName
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.keys import member_name
@@ -364,7 +365,8 @@ class RanksRun:
             found = holders_of(os.path.join(configuration.run_directory, f"{number}."))
             if found:
                 who = configuration.names.name(rank)
-                what = ", ".join(f"process {pid} ({words})" for pid, words in found.items())
+                held = [f"process {pid} ({shown(words)})" for pid, words in found.items()]
+                what = listed(held)
                 said = (
                     f"{who} has ended, and left what keeps its connection open: {what}. After"
                     f" {END_TIMEOUT:g} s without a word of it the run ends, and that with it\n"

@@ -76,6 +76,10 @@ def test_a_host_to_detach_to_is_named_behind_an_equals_sign_only(
             ["--write", "g.xml", "--check", "-n", "2", "pi.py"],
             "with --write nothing runs, and --check is about a run",
         ),
+        (
+            ["--report", "run.html", "--trace", "./run.html", "-n", "2", "pi.py"],
+            "--report and --trace would both write ./run.html: name two files",
+        ),
     ],
 )
 def test_a_wrong_command_line_is_refused(
