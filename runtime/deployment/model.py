@@ -198,6 +198,8 @@ class DeployedCluster:
     """The line to other sites that is emulated on this machine."""
     batch: JobRequest | None = None
     """What is asked of the batch system whose commands are at the end of the path."""
+    hop_locations: tuple[Location, ...] = ()
+    """Where each of `hops` is written; none where they are no elements."""
 
     @property
     def identifier(self) -> str:

@@ -78,6 +78,7 @@ def _front_end(deployment: Deployment, cluster: DeployedCluster) -> ExaminedHost
         location=cluster.location,
         clusters=(cluster.position,),
         hops=cluster.hops,
+        hop_locations=cluster.hop_locations,
         launcher=cluster.launcher,
         name="" if cluster.is_local else cluster.host,
         mpiexec=cluster.mpi.command_path,

@@ -11,6 +11,7 @@ from runtime.deployment import SshHop
 from runtime.doctor.records import ExaminedHost, Finding, Record
 
 if TYPE_CHECKING:
+    from gcm.documents import Location
     from runtime.launchers.errors import LaunchError
 
 _Mend = Callable[[tuple[SshHop, ...], "LaunchError"], str]
@@ -50,8 +51,18 @@ def check_reached(record: Record) -> Iterator[Finding]:
         host.where,
         why,
         _mend(host, fault),
-        host.location,
+        _where(host, fault),
     )
+
+
+def _where(host: ExaminedHost, fault: LaunchError) -> Location | None:
+    """Return where the hop without an address is written, or else the cluster."""
+    hops = zip(host.hops, host.hop_locations, strict=False)
+    return next((place for hop, place in hops if _is_unknown(hop, fault)), host.location)
+
+
+def _is_unknown(hop: SshHop, fault: LaunchError) -> bool:
+    return f"hostname {hop.host}:" in fault.cause
 
 
 def _told(fault: LaunchError) -> str:
@@ -94,7 +105,7 @@ def _bring_key(hops: tuple[SshHop, ...], _: LaunchError) -> str:
 
 
 def _correct_host(hops: tuple[SshHop, ...], fault: LaunchError) -> str:
-    unknown = (one.host for one in hops if f"hostname {one.host}:" in fault.cause)
+    unknown = (one.host for one in hops if _is_unknown(one, fault))
     host = shlex.quote(next(unknown, hops[-1].host))
     return f"see whether the name is right: getent hosts {host}; then correct host= in its <ssh>"
 

@@ -32,6 +32,7 @@ class ExaminedHost:
     location: Location | None = None
     clusters: tuple[Position, ...] = ()
     hops: tuple[SshHop, ...] = ()
+    hop_locations: tuple[Location, ...] = ()
     launcher: NamedLauncher | None = None
     behind: int | None = None
     name: str = ""

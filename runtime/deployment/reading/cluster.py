@@ -74,6 +74,7 @@ def read_cluster(
         position=position,
         path=path,
         hops=hops,
+        hop_locations=tuple(one.location for one in ways),
         mpi=mpi,
         front_end=front_end,
         nodes=nodes,

@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+WORDS_TIMEOUT = 0.5
+"""Seconds for what a rank wrote last to come, where that takes another way than its end."""
+
 END_TIMEOUT = 2.0
 """Seconds to wait for the cause when a rank is gone."""
 
@@ -89,6 +92,7 @@ class RankEnds:
         self._pause = REMOTE_PAUSE if ranks.is_elsewhere else LOCAL_PAUSE
         self._job = job
         self._gate: Gate | None = None
+        self._early: RankDeath | None = None
         job.attach(self)
 
     def open(self, gate: Gate) -> None:
@@ -344,10 +348,22 @@ class RankEnds:
             self._launcher.rank_ended(death.who, death.plain)
         elif self._life.is_wanted and death.after != BY_REQUEST:
             output.read_pipes()  # what it wrote last was there before its end was told
-            fault = rank_faults.died_early(self._configuration.names, death, output.last_lines)
-            why = rank_faults.at_home(self._configuration.path, fault)
-            step = StepName(StepKind.RANKS, self._configuration.cluster)
-            self._launcher.failed(str(step), why)
+            self._early = self._early or death
+            if output.has_pipes or output.last_lines:
+                self._tell_early_death()
+            else:  # its words come another way, through the guard
+                self._reactor.later(WORDS_TIMEOUT, self._tell_early_death)
+
+    def _tell_early_death(self) -> None:
+        """Tell which rank died first before the application started, with what was written."""
+        death, self._early = self._early, None
+        if death is None:
+            return
+        lines = self._job.output.last_lines
+        fault = rank_faults.died_early(self._configuration.names, death, lines)
+        why = rank_faults.at_home(self._configuration.path, fault)
+        step = StepName(StepKind.RANKS, self._configuration.cluster)
+        self._launcher.failed(str(step), why)
 
     @property
     def _is_released(self) -> bool:
@@ -358,6 +374,7 @@ class RankEnds:
 
         Returns the exit code of the job, and the fault of `mpiexec` itself, if it had one.
         """
+        self._tell_early_death()
         is_dismissed = self._life.stage is NativeJobStage.DISMISSED
         self._life.advance(NativeJobEvent.ENDED, f"its MPI has ended ({ended})")
         for entry in self._table:

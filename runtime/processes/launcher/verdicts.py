@@ -105,7 +105,7 @@ class Verdicts:
             f"the line from {source.cluster.path} to {target.cluster.path} is cut",
             place=f"{source.cluster.front_end.address} to {target.cluster.front_end.address}",
             cause=why,
-            cure="<failure-detector timeout='...'/> allows more time",
+            cure="<failure-detector timeout='60s'/> allows more time",
         )
         _log.warning("%s", fault.what)
         self._reactor.soon(partial(self._judge, place, why, fault))
@@ -167,7 +167,7 @@ class Verdicts:
                     place=f"{place.cluster.path}, {place.cluster.front_end.address}",
                     cause=why,
                     cure="Look whether the host runs and can be reached; "
-                    "<failure-detector timeout='...'/> allows more time",
+                    "<failure-detector timeout='60s'/> allows more time",
                 )
                 place.is_silent = True
                 self._judge(place, why, fault)

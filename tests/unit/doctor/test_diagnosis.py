@@ -29,6 +29,7 @@ from runtime.launchers.errors import (
     LaunchError,
     MissingSsh,
     MpiexecFailed,
+    UnknownHost,
     WrongMpiexec,
 )
 from runtime.native_mpi import MPICH
@@ -252,6 +253,14 @@ def test_a_host_that_is_not_reached_comes_with_the_command_to_type(
     record = Record(replace(HOST, hops=hops), fault=kind("no", cause="said", cure="Ask."))
     found = only(findings_of([HERE, record]))
     assert (found.code, found.what, found.fix) == (code, "no; said", fix)
+
+
+def test_the_hop_without_an_address_is_named_where_it_is_written() -> None:
+    lines = tuple(Location("grid.xml", line) for line in (8, 9))
+    host = replace(HOST, hops=(SshHop("gate"), SshHop("n1")), hop_locations=lines)
+    said = "ssh: Could not resolve hostname gate: Name or service not known"
+    (found,) = findings_of([Record(host, fault=UnknownHost("no address", cause=said))])
+    assert (found.location, "getent hosts gate" in found.fix) == (lines[0], True)
 
 
 def test_errors_come_before_warnings() -> None:
