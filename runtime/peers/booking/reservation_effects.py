@@ -115,6 +115,20 @@ class Shortfall:
             lines.append(f"{listed(sorted(names))}: {why}")
         return "\n".join(lines)
 
+    @property
+    def cure(self) -> str:
+        """What may help: waiting does not where the lab has too few hosts for the replicas."""
+        replicas = self.demand.replicas
+        more = "let more hosts join (gcm-peer boot)"
+        if self.known < replicas:
+            hosts = _count(self.known, "host") + (" is" if self.known == 1 else " are")
+            words = f"each replica of a rank needs a host of its own, and {hosts} known: {more}"
+            words += f", or ask for fewer (-r {self.known})" if self.known else ""
+        else:
+            fewer = "fewer replicas (-r) or ranks (-n)" if replicas > 1 else "fewer ranks (-n)"
+            words = f"ask for {fewer}, wait longer (-w SECONDS), or {more}"
+        return f"{words[0].upper()}{words[1:]}; gcm-peer hosts shows what each one lends"
+
 
 def _count(number: int, word: str, ending: str = "s") -> str:
     return f"{number} {word}{'' if number == 1 else ending}"

@@ -146,10 +146,11 @@ def _run_text(run: dict[str, Any], ranks: dict[str, Any]) -> str:
     from runtime.peers.watching.view import program_of, ranks_text
 
     application = run["application"]
-    words = f"{run['phase']}: {program_of(application)} of {run['user']}"
+    who = f"{program_of(application)} of {run['user']}"
     if application in ranks:
-        return f"{words}, ranks {ranks_text(ranks[application])}"
-    return f"{words}, {run['processes']} processes"
+        return f"running: {who}, ranks {ranks_text(ranks[application])}"
+    state = "starting" if run["phase"] == "confirmed" else run["phase"]
+    return f"{state}: {who}, {run['processes']} processes"
 
 
 def hosts(options: argparse.Namespace) -> int:

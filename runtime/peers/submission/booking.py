@@ -168,8 +168,7 @@ class Booking:
                 raise NotEnoughPlaces(
                     first,
                     cause="\n".join(reasons),
-                    cure="Ask for fewer ranks, wait longer (-w SECONDS), or let more peers join; "
-                    "gcm-peer hosts shows what each one lends",
+                    cure=outcome.cure,
                 )
             case PeerError():
                 raise outcome

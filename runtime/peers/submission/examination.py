@@ -58,12 +58,13 @@ def examine_lab(
         *_closed(ways, location, is_enough=is_enough),
     ]
     if not is_enough:
+        fewer = "replicas" if len(left) < demand.replicas else "ranks"
         findings.append(
             Finding(
                 "too-few-places", Severity.ERROR,
                 f"{demand.places} places are needed, and peers that reach each other lend {places}",
                 "the lab", "the run would look for more until it gives up",
-                "mend what is found above, ask for fewer ranks, or let more peers join: "
+                f"mend what is found above, ask for fewer {fewer}, or let more peers join: "
                 "gcm-peer boot", location,
             )
         )  # fmt: skip

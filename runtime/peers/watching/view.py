@@ -200,12 +200,19 @@ def _runs(statuses: Mapping[str, Mapping[str, Any]]) -> tuple[RunLine, ...]:
         RunLine(
             application,
             user,
-            ", ".join(sorted({str(run["phase"]) for _, run in parts})),
-            sum(run["processes"] for _, run in parts),
+            ", ".join(sorted({_state(run, ranks[application, peer]) for peer, run in parts})),
+            sum(len(ranks[application, peer]) or run["processes"] for peer, run in parts),
             _where(application, sorted(name for name, _ in parts), ranks),
         )
         for (user, application), parts in sorted(found.items())
     )
+
+
+def _state(run: Mapping[str, Any], ranks: list[list[int]]) -> str:
+    """Return what a peer does for a run: it holds places, starts ranks in them, or runs these."""
+    if ranks:
+        return "runs"
+    return "starting" if run["phase"] == "confirmed" else str(run["phase"])
 
 
 def _where(

@@ -279,7 +279,7 @@ def test_ctrl_c_gives_everything_back(
         if "running" in seen:
             folder = str(lab.folder("peer:h1").path)
             _, status, _ = user.run("status", "--folder", folder, command=GCM_PEER)
-            assert re.search(r"(confirmed|running): program\.py of alice, ranks \d", status), status
+            assert re.search(r"(starting|running): program\.py of alice, ranks \d", status), status
             _, top, _ = user.run("top", "--once", "--folder", folder, command=GCM_PEER)
             assert re.search(r"program\.py .*alice", top), top
         process.send_signal(signal.SIGINT)

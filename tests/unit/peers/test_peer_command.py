@@ -184,7 +184,7 @@ def test_the_status_says_what_runs_and_what_is_wrong() -> None:
         "hosts: 0 known",
         "share: any number of applications of 4 processes",
         "its owner comes first",
-        "confirmed: a of ana, 2 processes",
+        "starting: a of ana, 2 processes",
         "wrong: 10.0.0.1:7700: it cannot be reached: refused",
         "wrong: its credential is good for 9 days only; ask the keeper of the lab",
     ]

@@ -339,3 +339,19 @@ def test_a_host_that_is_lost_after_the_search_is_replaced_all_the_same() -> None
     story.lost("a")
     assert story.of(AskPlaces) != ""
     assert story.client.state is ReservationClientState.ASKING
+
+
+@pytest.mark.parametrize(
+    ("demand", "known", "cure"),
+    [
+        (
+            Demand(1, 4),
+            3,
+            "Each replica of a rank needs a host of its own, and 3 hosts are known: ",
+        ),
+        (Demand(4, 2), 5, "Ask for fewer replicas (-r) or ranks (-n), wait longer (-w SECONDS), "),
+        (Demand(40), 5, "Ask for fewer ranks (-n), wait longer (-w SECONDS), "),
+    ],
+)
+def test_the_cure_is_one_that_helps(demand: Demand, known: int, cure: str) -> None:
+    assert Shortfall(demand, 1, 1, known, {}, 3.0).cure.startswith(cure)

@@ -78,10 +78,12 @@ def test_a_run_is_shown_with_its_ranks_and_their_replicas() -> None:
         status("b", runs=(run("r", 1), run("s", 1)), ranks={"r": [[0, 1]], "s": [[1, 0]]}),
         status("c", runs=(run("r", 1),)),
     ]
-    assert [one.peers for one in view_of(own, others).runs] == [
+    view = view_of(own, others)
+    assert [one.peers for one in view.runs] == [
         ("a (0.0, 1.1)", "b (0.1)", "c"),
         ("a (0)", "b (1)"),
     ]
+    assert [(one.phase, one.processes) for one in view.runs] == [("runs, starting", 4), ("runs", 2)]
 
 
 def test_what_several_peers_tell_of_one_run_is_one_run() -> None:
