@@ -38,14 +38,14 @@ def play(*words: str) -> None:
 
 KILLED = Case("1+1|2", "sum", "kill", victim=2, moment=3, failures="return")
 SURVIVED = replace(KILLED, program="shrink")
-CAUSE = {"rank": "1:0:0", "signal": "SIGKILL", "code": 137, "exception": "", "what": "killed"}
+CAUSE = {"number": 2, "signal": "SIGKILL", "code": 137, "exception": "", "what": "killed"}
 
 
 @pytest.mark.parametrize(
     ("case", "code", "out", "is_right"),
     [
         (KILLED, 137, CAUSE, True),
-        (KILLED, 137, CAUSE | {"rank": "1:0:1"}, False),
+        (KILLED, 137, CAUSE | {"number": 3}, False),
         (KILLED, 139, CAUSE | {"signal": "SIGSEGV"}, False),
         (KILLED, 204, None, False),
         (KILLED, 0, "right", True),
@@ -57,6 +57,9 @@ CAUSE = {"rank": "1:0:0", "signal": "SIGKILL", "code": 137, "exception": "", "wh
         (replace(KILLED, fault="exit"), 0, "right", False),
         (replace(KILLED, fault="gcm-pmi"), 204, CAUSE | {"what": "gcm-pmi was ended"}, True),
         (replace(KILLED, fault="gcm-pmi"), 204, CAUSE, False),
+        (replace(KILLED, fault="HUP", kind="machine"), 129, None, True),
+        (replace(KILLED, fault="HUP", kind="machine"), 130, None, False),
+        (replace(KILLED, fault="asleep", kind="machine"), 129, None, False),
         (replace(KILLED, fault="stop"), 137, CAUSE, False),
     ],
 )
@@ -81,3 +84,10 @@ def test_so_does_one_between_hosts_whatever_happens_to_the_network() -> None:
     if lacking := missing():
         pytest.skip(lacking)
     play("2", str(SEED), "0", "network")
+
+
+@pytest.mark.needs_root
+@pytest.mark.skipif(not can_be_alone(), reason="needs a namespace with mounts of its own")
+@pytest.mark.parametrize("kind", ["machine", "lab"])
+def test_so_does_one_on_small_disks_and_one_on_peers(kind: str) -> None:
+    play("3", str(SEED), "0", kind)
