@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import select
 import shutil
 import signal
@@ -372,6 +373,7 @@ class Remains:
             shutil.rmtree(one, ignore_errors=True)
 
 
+OWN_TRACEBACK = re.compile(r"^ *File \"[^\"]*/(runtime|gcm)/\w+", re.MULTILINE)
 SPARED = {os.getpid()}
 
 
@@ -385,8 +387,8 @@ def is_daemon(pid: int) -> bool:
 def faults_of(one: Case, code: int, out: str, err: str, *, blames: bool = True) -> list[str]:
     """Return what is not right about how a run ended; `blames` is whether it names its place."""
     words, told, fault = out.split(), f"{out!r} {err!r}", one.of_world
-    if "Traceback" in err and "on purpose" not in err and "No space left" not in err:
-        return [f"it shows a traceback: {told}"]
+    if OWN_TRACEBACK.search(err):
+        return [f"it shows a traceback of our own: {told}"]
     if "wrong" in words:
         return [f"it has a wrong result: {told}"]
     if code == 0:
