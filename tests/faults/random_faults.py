@@ -195,7 +195,7 @@ LIVES_ON = {
 
 KILLED = ("kill", "kill two")
 OF_RANKS = ("none", "stop", *KILLED, *ENDINGS, *LIVES_ON)
-LOSSES = (*KILLED, "crash", "hard exit")
+LOSSES = (*KILLED, "crash", "hard exit", "term")
 """How ranks are lost that programs can go on without."""
 
 
