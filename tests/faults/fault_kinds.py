@@ -17,6 +17,9 @@ from tools.on_grids import descriptor
 
 Popen = subprocess.Popen[str]
 
+FILLED = "filled"
+"""The file with which a disk is full."""
+
 
 @dataclass(frozen=True)
 class Fault:

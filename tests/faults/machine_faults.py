@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.faults.fault_kinds import HARMLESS, Fault, Kind, Place, Places, Popen
+from tests.faults.fault_kinds import FILLED, HARMLESS, Fault, Kind, Place, Places, Popen
 from tools.on_grids import descriptor
 
 COPIES, TEMPORARY, MEMORY = Path("/tmp/of/copies"), Path("/tmp/of/tmp"), Path("/dev/shm")
-NO_SPACE = "No space left|disk is full|no room|File too large"
+NO_SPACE = "No space left|there is room for"
 
 _SIGNALS = {"Ctrl-C": signal.SIGINT, "TERM": signal.SIGTERM, "HUP": signal.SIGHUP}
 
@@ -119,7 +119,7 @@ class MachinePlace(Place):
 
 def _fill(folder: Path) -> None:
     """Write until nothing more fits."""
-    with suppress(OSError), open(folder / "filled", "wb", buffering=0) as file:
+    with suppress(OSError), open(folder / FILLED, "wb", buffering=0) as file:
         while file.write(bytes(1 << 12)):
             pass
 

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.launchers.family import processes
-from tests.faults.fault_kinds import PROCESSES, Fault, Kind, Place, Places, Popen, called
+from tests.faults.fault_kinds import FILLED, PROCESSES, Fault, Kind, Place, Places, Popen, called
 from tests.faults.lab_faults import LAB
 from tests.faults.machine_faults import MACHINE
 from tests.faults.network_faults import NETWORK
@@ -323,7 +323,8 @@ def _line(run: Popen) -> str:
 
 
 def names_in(places: list[Path]) -> set[Path]:
-    return {path / name for path in places if path.is_dir() for name in os.listdir(path)}
+    found = {path / name for path in places if path.is_dir() for name in os.listdir(path)}
+    return {one for one in found if one.name != FILLED}
 
 
 class Remains:
@@ -386,7 +387,8 @@ def is_daemon(pid: int) -> bool:
 
 def faults_of(one: Case, code: int, out: str, err: str, *, blames: bool = True) -> list[str]:
     """Return what is not right about how a run ended; `blames` is whether it names its place."""
-    words, told, fault = out.split(), f"{out!r} {err!r}", one.of_world
+    words = [line for line in out.splitlines() if not line.startswith("{")]
+    told, fault = f"{out!r} {err!r}", one.of_world
     if OWN_TRACEBACK.search(err):
         return [f"it shows a traceback of our own: {told}"]
     if "wrong" in words:

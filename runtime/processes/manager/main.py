@@ -2,7 +2,8 @@
 
 It does what `mpiexec` does for them, but for its listener: each rank has one end of a socket pair,
 so nobody else can connect. It is a copy of the front-end, or a Python of its own, and its guard
-ends it and all ranks if the front-end is gone.
+ends it and all ranks if the front-end is gone. Without its guard, which alone passes on what
+becomes of it, it ends itself and all ranks.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import selectors
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from runtime.launchers import family
 from runtime.launchers.guard import catch_signals, collect_children, end_with
@@ -95,6 +97,9 @@ class ProcessManager:
         for number in PASSED_ON:
             signal.signal(number, lambda *_: None)  # heard through `signals`
         self._selector.register(signals, _READ, self._signals_came)
+        with suppress(OSError, AttributeError):  # a system without such descriptors
+            guard = os.pidfd_open(os.getppid())
+            self._selector.register(guard, _READ, self._guard_ended)
         if self._others is not None:
             self._selector.register(self._others.source, _READ, self._others_came)
         for rank in range(self._told.ranks):
@@ -191,6 +196,10 @@ class ProcessManager:
             rank.pmi.close()
 
     # --- ends -------------------------------------------------------------------------------------
+
+    def _guard_ended(self, descriptor: int, _events: int) -> None:
+        self._selector.unregister(descriptor)
+        self._end_all()
 
     def _signals_came(self, descriptor: int, _events: int) -> None:
         heard = set(os.read(descriptor, 4096))

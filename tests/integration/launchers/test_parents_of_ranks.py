@@ -7,9 +7,11 @@ import select
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
+from runtime.native_mpi import ManagedRanks
 from tools.on_grids import ROOT
 
 RANK = """
@@ -46,3 +48,36 @@ def test_a_rank_ends_with_its_parent(begin: str) -> None:
             os.close(watched)
             os.close(writes)
     started.wait()
+
+
+GUARD = """
+import subprocess, sys
+manager = [sys.executable, "-m", "runtime.processes.manager.main"]
+started = subprocess.Popen(manager, stdin=subprocess.PIPE)
+started.stdin.write(bytes.fromhex(sys.argv[1]))
+started.stdin.close()
+started.wait()
+"""
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_ranks_end_with_the_guard_of_their_manager(*, stays: bool) -> None:
+    told = "import os; print(os.getpid(), flush=True); __import__('time').sleep(600)"
+    ranks = ManagedRanks((sys.executable,), ("-c", told), 2, stays=stays)
+    with subprocess.Popen(
+        [sys.executable, "-c", GUARD, ranks.line.hex()],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as guard:
+        assert guard.stdout is not None
+        watched = [os.pidfd_open(int(guard.stdout.readline())) for _ in range(2)]
+        try:
+            guard.kill()
+            for rank in watched:
+                assert select.select([rank], [], [], 20)[0]
+        finally:
+            for rank in watched:
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(rank, signal.SIGKILL)
+                os.close(rank)
