@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from runtime.launchers import bootstrap, wire
+from runtime.launchers import bootstrap, family, wire
 from runtime.launchers.base import Exit
 from runtime.launchers.errors import LauncherClosed
 from runtime.launchers.guard import GRACE
@@ -190,11 +190,14 @@ class LocalLauncher(GuardSession):
             )
 
     def _kill_orphans(self) -> None:
-        """End the commands a guard left that was killed itself; wanderers cannot be found."""
-        for process in self._running():
-            if process.pid is not None:
+        """End the commands a guard left that was killed itself, and all that descends from them."""
+        commands = {one.pid for one in self._running() if one.pid is not None}
+        if commands:
+            below = family.descendants(commands, family.processes())
+            for pid in commands:
                 with suppress(OSError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                    os.killpg(pid, signal.SIGKILL)
+            family.send_signal(below, family.KILL)
 
 
 def _start_guard(marker: tuple[str, str]) -> subprocess.Popen[bytes]:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +18,7 @@ from runtime.launchers import family, guard
 from runtime.launchers.base import Command
 from runtime.launchers.errors import ConnectionLost
 from runtime.launchers.hops import Hop
+from runtime.launchers.lines import Collected
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import mpi_command
 from runtime.native_mpi import MpiWorld, NativeMpi
@@ -31,6 +33,7 @@ from pathlib import Path
 from runtime.launchers.base import Command
 from runtime.launchers.hops import Hop
 from runtime.launchers.lines import Lines
+from runtime.launchers.lines import Collected
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.ssh import SshLauncher
 
@@ -157,13 +160,16 @@ def test_a_guard_that_is_asked_to_end_cleans_up_first(tmp_path: Path, wait_gone:
         launcher.kill()
 
 
-def test_a_guard_that_is_killed_is_told_and_its_commands_end(
+def test_a_guard_that_is_killed_is_told_and_its_commands_end_with_all_that_they_started(
     local: LocalLauncher, wait_gone: Gone
 ) -> None:
-    process = local.start(Command(("sleep", "1000")))
+    below = Collected()
+    process = local.start(Command(("sh", "-c", "setsid sleep 1000 & echo $!; wait")), below)
     process.started(10)
     assert process.pid is not None
+    while not below.output:
+        time.sleep(0.01)
     os.kill(local.ready().guard, signal.SIGKILL)
     with pytest.raises(ConnectionLost, match=r"the guard ended by itself \(killed by SIGKILL\)"):
         process.wait(10)
-    assert wait_gone([process.pid], LONG) == []
+    assert wait_gone([process.pid, int(below.output)], LONG) == []
