@@ -327,6 +327,11 @@ def names_in(places: list[Path]) -> set[Path]:
     return {one for one in found if one.name != FILLED}
 
 
+def inside(path: Path) -> list[str]:
+    """Return what is in a folder."""
+    return sorted(str(one.relative_to(path)) for one in path.rglob("*")) if path.is_dir() else []
+
+
 class Remains:
     """What a run leaves: what is not to be there, and the files that its ranks have written."""
 
@@ -342,7 +347,8 @@ class Remains:
         return found
 
     def _left(self, told: str) -> list[str]:
-        found = [f"file {one}" for one in sorted(self._new()) if one not in self.kept(told)]
+        kept = self.kept(told)
+        found = [f"file {one} {inside(one)}" for one in sorted(self._new()) if one not in kept]
         mark = f"GCM_TEST_RUN={os.getpid()}\0".encode()
         for pid in processes():
             with suppress(OSError):

@@ -237,6 +237,8 @@ class ProcessManager:
                 _say("the process that forks the ranks of this machine was ended")
             rank.signal(signal.SIGKILL)  # nobody would see its end
             self._ended(rank, MANAGER_BROKEN << 8)
+            if not self._running:  # so all went at once, and none of them had failed
+                self._is_ending = True
             return
         if status is not None:
             self._selector.unregister(request)
