@@ -86,6 +86,10 @@ class PlaceOfResults(Protocol):
     """The copy of the program folder; empty where the cluster works in place."""
     folder: str
 
+    @property
+    def run_directory(self) -> str:
+        """The private folder of its front-end; empty before that is started."""
+
     def reach_again(self) -> None:
         """Connect again; raises LaunchError."""
 
@@ -181,13 +185,17 @@ class FolderAtPlace:
         fetching.receive(launcher, self._path, wanted, receiver, given_up=given_up)
 
     def remove(self) -> None:
-        """Remove it if it was made for the run."""
-        if not self._place.work:
+        """Remove it if it was made for the run.
+
+        Where its guard is gone, which may have been killed, so is the run directory.
+        """
+        place = self._place
+        if place.launcher is self._launcher:
+            if place.work:
+                self._launcher.remove_folder(place.work)
             return
-        if self._place.launcher is self._launcher:
-            self._launcher.remove_folder(self._place.work)
-        else:
-            fetching.remove(self._place.launcher, self._place.work)
+        for folder in filter(None, (place.work, place.run_directory)):
+            fetching.remove(place.launcher, folder)
 
     def kept(self, home: str) -> KeptFolder:
         """Return where it stays, and the command that brings it home, to a folder of its own.

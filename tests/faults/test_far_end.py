@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from runtime.launchers.family import processes
 from runtime.processes.configuration import PROTOCOL
 from runtime.testing.sshd import Sshd, running_sshd
 from tools.on_grids import ROOT
@@ -224,6 +225,23 @@ def test_a_front_end_that_is_killed_at_the_far_end_is_told_with_its_place(
         # on a slow machine its silence is told of before
         assert "far/bad: the front-end has ended. Everything else was ended" in errors
         assert "killed by SIGKILL" in errors
+        assert bench.wait_until_gone() == []
+        assert had.left() == []
+
+
+def test_a_guard_that_is_killed_at_the_far_end_leaves_nothing_there_either(
+    bench: Bench, far: Sshd
+) -> None:
+    with bench.running(WAITS, grid=grid_with(far)) as run:
+        had = bench.belongings()
+        front_end = min(
+            pid for pid, line in bench.processes().items() if "runtime.frontend --cluster" in line
+        )
+        guard, _ = processes()[front_end]
+        os.kill(guard, signal.SIGKILL)
+        _, errors = run.process.communicate(timeout=BOUND)
+        assert run.process.returncode == 204
+        assert "far/bad: the front-end has ended. Everything else was ended" in errors
         assert bench.wait_until_gone() == []
         assert had.left() == []
 

@@ -85,6 +85,11 @@ class ClusterPlace:
         """Return `site:cluster`."""
         return self.cluster.identifier
 
+    @property
+    def run_directory(self) -> str:
+        """The private folder of its front-end; empty before that is started."""
+        return "" if self.supplied is None else self.supplied.configuration.run_directory
+
     def connect(
         self, reactor: Reactor, stream: ByteStream, hear: Handler, received: bytes = b""
     ) -> Channel:
