@@ -62,7 +62,7 @@ started.wait()
 
 @pytest.mark.parametrize("stays", [False, True])
 def test_ranks_end_with_the_guard_of_their_manager(*, stays: bool) -> None:
-    told = "import os; print(os.getpid(), flush=True); __import__('time').sleep(600)"
+    told = "import os, time; os.write(1, b'%d\\n' % os.getpid()); time.sleep(600)"
     ranks = ManagedRanks((sys.executable,), ("-c", told), 2, stays=stays)
     with subprocess.Popen(
         [sys.executable, "-c", GUARD, ranks.line.hex()],
@@ -71,12 +71,15 @@ def test_ranks_end_with_the_guard_of_their_manager(*, stays: bool) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as guard:
         assert guard.stdout is not None
-        watched = [os.pidfd_open(int(guard.stdout.readline())) for _ in range(2)]
+        watched: list[int] = []
         try:
+            for _ in range(2):
+                watched.append(os.pidfd_open(int(guard.stdout.readline())))
             guard.kill()
             for rank in watched:
                 assert select.select([rank], [], [], 20)[0]
         finally:
+            guard.kill()
             for rank in watched:
                 with suppress(ProcessLookupError):
                     signal.pidfd_send_signal(rank, signal.SIGKILL)
