@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import ipaddress
 import json
 import sys
 from contextlib import suppress
@@ -27,9 +28,16 @@ def create(options: argparse.Namespace) -> int:
         f"the lab {options.name} is in {_labs() / options.name};"
         " whoever has this folder controls the lab"
     )
-    example = supernodes[0].host if supernodes else "lab1"
-    print(f"next: gcm-peer lab invite {example} --supernode")
+    print(f"next: gcm-peer lab invite {_name_for(supernodes)} --supernode")
     return 0
+
+
+def _name_for(supernodes: list[Address]) -> str:
+    """Return a name for the first supernode: that of its host, unless an address stands there."""
+    with suppress(ValueError, IndexError):
+        ipaddress.ip_address(supernodes[0].host)
+        return "lab1"
+    return supernodes[0].host if supernodes else "lab1"
 
 
 def invite(options: argparse.Namespace) -> int:
