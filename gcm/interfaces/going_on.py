@@ -3,17 +3,15 @@
 Passive components are called one after the other in the thread of the caller. If one of them waits
 for something that only a later call can bring about, such as the round of a gathercast that all of
 them take part in, that call must not come too late. So one that begins to wait first hands on what
-the multicasts of its thread have not called yet. It finds them on its own stack, so that a
-multicast in which nobody waits pays next to nothing for it.
+the multicasts of its thread have not called yet: each thread has a stack of those that it makes.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from threading import Lock, Thread, local
-from types import FrameType
-from typing import Any, ParamSpec, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from threading import Lock, Thread, get_ident, local
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 from gcm.interfaces.future import Future, fulfil
 from gcm.interfaces.stacks import inside
@@ -22,15 +20,29 @@ Item = TypeVar("Item")
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LOOP_FILE = "<multicast of "
-"""How the file name of the loops begins that `hand_on_the_rest` looks for.
+Again: TypeAlias = "Callable[[list[Any]], Any]"
+"""Makes the calls that are left."""
 
-Such a loop takes its calls from the iterator `gcm_items`, keeps the futures of those that it handed
-on in the list `gcm_handed`, and knows an `Elsewhere` as `gcm_elsewhere`.
-"""
+Cast: TypeAlias = "tuple[Iterator[Any], list[Handed], Elsewhere, Again]"
+"""A multicast that is made: its calls, the futures of those handed on, and who makes these."""
 
-GoOn = tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]]
-"""A function and the arguments with which it makes the calls that are left."""
+
+class _Casts(list[Cast]):
+    """The multicasts that a thread is in, the innermost last."""
+
+    __slots__ = ("__weakref__",)
+
+
+class _Here(local):
+    """What a thread is doing: `handed` is what it makes calls for, if it was made for that."""
+
+    def __init__(self) -> None:
+        self.casts = _of_threads[get_ident()] = _Casts()
+        self.handed: Handed | None = None
+
+
+_of_threads: WeakValueDictionary[int, _Casts] = WeakValueDictionary()
+"""Those of live threads, by their numbers."""
 
 
 class Located(Protocol):
@@ -42,28 +54,21 @@ class Located(Protocol):
 
 
 class Elsewhere:
-    """Where a loop hands on its calls: `gcm_elsewhere` in its frame.
+    """Where a multicast hands on its calls. What is made elsewhere counts as inside its `owner`."""
 
-    `how` is given the frame of the loop and the list of calls that are left, and tells what makes
-    them. What is made elsewhere counts as inside the `owner` of the multicast.
-    """
+    __slots__ = ("_operation", "_owner")
 
-    __slots__ = ("_operation", "_owner", "how")
-
-    def __init__(
-        self, owner: Located, operation: str, how: Callable[[FrameType, list[Any]], GoOn]
-    ) -> None:
+    def __init__(self, owner: Located, operation: str) -> None:
         self._owner = owner
         self._operation = operation
-        self.how = how
 
-    def hand_on(self, frame: FrameType) -> None:
-        """Make the calls that are left in another thread; the future goes to `gcm_handed`."""
-        left = list(frame.f_locals["gcm_items"])
+    def hand_on(self, items: Iterator[Any], futures: list[Handed], again: Again) -> None:
+        """Make the calls that are left in another thread; the future goes to `futures`."""
+        left = list(items)
         if left:
             handed = Handed(f"the rest of '{self._operation}' of {self._owner.path}")
-            frame.f_locals["gcm_handed"].append(handed)
-            work = (handed, self._owner, self._operation, self.how(frame, left))
+            futures.append(handed)
+            work = (handed, self._owner, self._operation, again, left)
             try:  # nobody is to be kept from ending by what is left of a multicast
                 Thread(target=_fulfil, args=work, name="multicast", daemon=True).start()
             except BaseException as error:  # there is no other thread: then nobody makes the calls
@@ -84,7 +89,7 @@ class Handed(Future[Any]):
         self._interrupted = False
         self._give_up: Callable[[], object] | None = None
         self._further: list[Handed] = []
-        maker: Handed | None = getattr(_this_thread, "handed", None)
+        maker = here.handed
         if maker is not None:
             maker.hand_further(self)
 
@@ -119,13 +124,13 @@ class Handed(Future[Any]):
                 self._give_up = None
 
 
-_this_thread = local()
-"""`handed`: what the thread makes calls for, if it is one that was made for that."""
+here = _Here()
+"""Of this thread: `here.casts` are the multicasts that it makes."""
 
 
 def wait_for_others(wait: Callable[[], T], give_up: Callable[[], object]) -> T:
     """Call `wait`, which others end; where these may have been interrupted `give_up` does."""
-    handed: Handed | None = getattr(_this_thread, "handed", None)
+    handed = here.handed
     return wait() if handed is None else handed.wait(wait, give_up)
 
 
@@ -135,52 +140,44 @@ def interrupt(handed: Iterable[Handed]) -> None:
         one.interrupt()
 
 
-def _fulfil(handed: Handed, owner: Located, operation: str, how: GoOn) -> None:
-    _this_thread.handed = handed
-    fulfil(handed, inside, (owner, operation, _begun, (handed, *how), {}), {})
+def _fulfil(handed: Handed, owner: Located, operation: str, again: Again, left: list[Any]) -> None:
+    here.handed = handed
+    fulfil(handed, inside, (owner, operation, _begun, (handed, again, left), {}), {})
 
 
-def _begun(
-    handed: Handed, call: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Any:
+def _begun(handed: Handed, again: Again, left: list[Any]) -> Any:
     """Make the calls, now that this thread counts as inside their component."""
     handed.set_running_or_notify_cancel()
-    return call(*args, **kwargs)
+    return again(left)
 
 
-def is_under_way(frame: FrameType) -> bool:
-    """Return whether what the loop in `frame` handed on is on its way to a thread of its own."""
-    if not _is_loop(frame):
-        return False
-    return any(not (one.running() or one.done()) for one in frame.f_locals.get("gcm_handed", ()))
-
-
-def _is_loop(frame: FrameType) -> bool:
-    code = frame.f_code
-    return code is make_each.__code__ or code.co_filename.startswith(LOOP_FILE)
+def is_under_way(thread: int) -> bool:
+    """Return whether what a thread handed on is on its way to a thread of its own."""
+    return any(
+        not (one.running() or one.done())
+        for _, handed, _, _ in tuple(_of_threads.get(thread, ()))
+        for one in tuple(handed)
+    )
 
 
 def make_each(
-    gcm_items: Iterator[Item],
-    gcm_handed: list[Handed],  # noqa: ARG001 - for `hand_on_the_rest`
-    gcm_elsewhere: Elsewhere,  # noqa: ARG001 - likewise
+    items: Iterator[Item], handed: list[Handed], elsewhere: Elsewhere, again: Again,
     call: Callable[[Item], None],
-) -> None:
-    """Make each call of `gcm_items`, unless it is handed on before its turn."""
-    for item in gcm_items:
-        call(item)
+) -> None:  # fmt: skip
+    """Make each call of `items`, unless it is handed on before its turn."""
+    casts = here.casts
+    casts.append((items, handed, elsewhere, again))
+    try:
+        for item in items:
+            call(item)
+    finally:
+        casts.pop()
 
 
 def hand_on_the_rest() -> None:
     """Let others make the calls that this thread cannot make while it waits."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
-        code = frame.f_code  # not by `_is_loop`: every wait comes past here, for every frame
-        if code is make_each.__code__ or code.co_filename.startswith(LOOP_FILE):
-            elsewhere = frame.f_locals.get("gcm_elsewhere")
-            if elsewhere is not None:  # else this frame is only around the loop
-                elsewhere.hand_on(frame)
-        frame = frame.f_back
+    for items, handed, elsewhere, again in reversed(here.casts):
+        elsewhere.hand_on(items, handed, again)
 
 
 def outside(wait: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

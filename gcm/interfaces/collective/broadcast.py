@@ -6,14 +6,12 @@ would double that.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
-from functools import cache, partial
-from types import FrameType
+from functools import cache
 from typing import Any
 
 from gcm.interfaces.distribution import dispatch_of
-from gcm.interfaces.going_on import LOOP_FILE, Elsewhere, GoOn, Handed, Located, interrupt
+from gcm.interfaces.going_on import Elsewhere, Handed, Located, here, interrupt
 from gcm.interfaces.signature import signature_of
 from gcm.interfaces.stub import compiled, spelled, unused
 
@@ -37,16 +35,14 @@ def broadcast_port(
     If some of them raise, `fail` is called with all results and failures, to report them.
     """
     dispatch = dispatch_of(interface, operation)
-    elsewhere = Elsewhere(owner, operation, _unknown)
     make = _maker(interface, operation, dispatch.lists_results)
-    port, loop = make(ports, fail, dispatch.reduce, elsewhere)
-    elsewhere.how = partial(_again, loop)
+    port: Port = make(ports, fail, dispatch.reduce, Elsewhere(owner, operation))
     return port
 
 
 @cache
-def _maker(interface: Any, operation: str, lists_results: bool) -> Callable[..., tuple[Port, Port]]:
-    """Return what makes the port of an operation and the loop in it."""
+def _maker(interface: Any, operation: str, lists_results: bool) -> Callable[..., Port]:
+    """Return what makes the port of an operation."""
     declared = signature_of(interface).operations[operation]
     heads, hands = spelled(declared)
     port, results, append, failures, error, ports, fail, reduce, loop = (
@@ -61,6 +57,9 @@ def make({ports}, {fail}, {reduce}, gcm_elsewhere):
     def {loop}(gcm_left, {heads}):
         gcm_items = iter(gcm_left)
         gcm_handed = []
+        gcm_casts = gcm_here.casts
+        gcm_again = lambda gcm_left: {loop}(gcm_left, {hands})
+        gcm_casts.append((gcm_items, gcm_handed, gcm_elsewhere, gcm_again))
         {results} = []
         {append} = {results}.append
         {failures} = {{}}
@@ -72,24 +71,26 @@ def make({ports}, {fail}, {reduce}, gcm_elsewhere):
                     {failures}[len({results})] = {error}
                     {append}(None)
             if gcm_handed:
-                return gcm_joined(gcm_elsewhere, {results}, {failures}, gcm_handed)
+                return gcm_joined({results}, {failures}, gcm_handed)
         except BaseException:
             gcm_interrupt(gcm_handed)
             raise
+        finally:
+            gcm_casts.pop()
         return {results}, {failures}
     def {operation}({heads}):
         {results}, {failures} = {loop}({ports}, {hands})
         if {failures}:
             {fail}({results}, {failures})
         return {outcome}
-    return {operation}, {loop}
+    return {operation}
 """
-    file = f"{LOOP_FILE}{interface.__module__}.{interface.__qualname__}.{operation}>"
-    return compiled(source, file, gcm_joined=_joined, gcm_interrupt=interrupt)["make"]
+    file = f"<multicast of {interface.__module__}.{interface.__qualname__}.{operation}>"
+    known = {"gcm_here": here, "gcm_joined": _joined, "gcm_interrupt": interrupt}
+    return compiled(source, file, **known)["make"]
 
 
 def _joined(
-    _: Elsewhere,
     results: list[Any],
     failures: dict[int, BaseException],
     handed: Sequence[Handed],
@@ -100,19 +101,3 @@ def _joined(
         failures.update((len(results) + n, error) for n, error in failed.items())
         results += more
     return results, failures
-
-
-def _again(loop: Port, frame: FrameType, left: list[Any]) -> GoOn:
-    """Return how to call `loop` for the remaining items, with the arguments it has in `frame`."""
-    code, known = frame.f_code, frame.f_locals
-    given, named = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
-    args = [known[name] for name in code.co_varnames[1:given]]
-    kwargs = {name: known[name] for name in code.co_varnames[given:named]}
-    if code.co_flags & inspect.CO_VARARGS:  # then they are `*args, **kwargs`
-        args += known["args"]
-        kwargs |= known["kwargs"]
-    return loop, (left, *args), kwargs
-
-
-def _unknown(frame: FrameType, left: list[Any]) -> GoOn:
-    raise AssertionError(f"the loop of {frame} was not made yet for {left}")

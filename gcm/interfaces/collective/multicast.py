@@ -129,11 +129,9 @@ class _Cast:
             futures[n] = _sent(port, args, kwargs)
 
         handed: list[Handed] = []
-        elsewhere = Elsewhere(
-            self._client.owner, self._operation, lambda _, left: (self._call_here, (left,), {})
-        )
+        elsewhere = Elsewhere(self._client.owner, self._operation)
         try:
-            make_each(iter(calls), handed, elsewhere, make)
+            make_each(iter(calls), handed, elsewhere, self._call_here, make)
             for future in handed:
                 futures |= future.result()
         except BaseException:

@@ -85,9 +85,7 @@ def _queued(stacks: Mapping[int, list[FrameType]], members: Collection[Component
         more = {
             ident
             for ident, future in awaited.items()
-            if ident not in queued
-            and _is_held(future, members, stuck)
-            and not any(is_under_way(frame) for frame in stacks[ident])
+            if ident not in queued and _is_held(future, members, stuck) and not is_under_way(ident)
         }
         queued |= more
         stuck.update(served for ident in more for served in _serves(stacks[ident]))

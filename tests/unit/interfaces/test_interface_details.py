@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import sys
 import threading
 from typing import Annotated, Any, Protocol
 
@@ -105,7 +104,7 @@ def test_a_standard_future_becomes_one_of_ours_with_the_same_result() -> None:
 
 
 def test_a_thread_that_hands_nothing_on_has_nothing_under_way() -> None:
-    assert is_under_way(sys._getframe()) is False
+    assert is_under_way(threading.get_ident()) is False
 
 
 def test_functional_interfaces_are_told_from_those_of_controllers() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Annotated, Any, Protocol
 
 import pytest
@@ -116,20 +117,23 @@ def test_a_component_with_such_a_multicast_under_way_can_be_stopped() -> None:
     assert results == [[5, 5, 5]] * 50  # type: ignore[comparison-overlap]  # a list at run time
 
 
-def elsewhere(made_there: list[Any]) -> Elsewhere:
+ELSEWHERE = Elsewhere(primitive(Collector), "put")
+
+
+def noting(made_there: list[Any]) -> Callable[[list[Any]], None]:
     def note(left: list[int]) -> None:
         made_there.append((threading.current_thread().name, left))
         if 13 in left:
             raise RuntimeError(f"no {left}")
 
-    return Elsewhere(primitive(Collector), "put", lambda _, left: (note, (left,), {}))
+    return note
 
 
 def test_nothing_is_handed_on_outside_a_multicast_or_after_its_last_call() -> None:
     there: list[Any] = []
     handed: list[Handed] = []
     hand_on_the_rest()
-    make_each(iter([1]), handed, elsewhere(there), lambda _: hand_on_the_rest())
+    make_each(iter([1]), handed, ELSEWHERE, noting(there), lambda _: hand_on_the_rest())
     assert (there, handed) == ([], [])
 
 
@@ -143,7 +147,7 @@ def test_what_is_handed_on_is_exactly_what_was_left() -> None:
         hand_on_the_rest()
         hand_on_the_rest()
 
-    make_each(iter([1, 2, 3]), handed, elsewhere(there), call)
+    make_each(iter([1, 2, 3]), handed, ELSEWHERE, noting(there), call)
     assert here == [1]
     assert [future.result(10) for future in handed] == [None]
     assert there == [("multicast", [2, 3])]
@@ -152,7 +156,7 @@ def test_what_is_handed_on_is_exactly_what_was_left() -> None:
 
 def test_an_exception_of_what_was_handed_on_comes_back() -> None:
     handed: list[Handed] = []
-    make_each(iter([1, 13]), handed, elsewhere([]), lambda _: hand_on_the_rest())
+    make_each(iter([1, 13]), handed, ELSEWHERE, noting([]), lambda _: hand_on_the_rest())
     with pytest.raises(RuntimeError, match=r"no \[13\]"):
         handed[0].result(10)
 
