@@ -36,9 +36,9 @@ Mprobe                     MPI_Mprobe                        probe         b   o
 Improbe                    MPI_Improbe                       probe         t   ours                                  source=ANY_SOURCE tag=ANY_TAG status=None | takes
 Psend_init                 MPI_Psend_init                    partition     p   refused:parts-sent                    buf:in partitions dest tag=0 info=INFO_NULL
 Precv_init                 MPI_Precv_init                    partition     p   refused:parts-received                buf:out partitions source=ANY_SOURCE tag=ANY_TAG info=INFO_NULL
-Bsend                      MPI_Bsend                         send          bip ours                                  buf:in dest tag=0
-Ssend                      MPI_Ssend                         send          bip ours                                  buf:in dest tag=0
-Rsend                      MPI_Rsend                         send          bip ours                                  buf:in dest tag=0
+Bsend                      MPI_Bsend                         send          bip ours                                  buf:in dest tag=0 | buffered
+Ssend                      MPI_Ssend                         send          bip ours                                  buf:in dest tag=0 | synchronous
+Rsend                      MPI_Rsend                         send          bip ours                                  buf:in dest tag=0 | ready
 Barrier                    MPI_Barrier                       collective    bip plan:plans.barrier                    | alike meets
 Bcast                      MPI_Bcast                         collective    bip plan:plans.bcast                      buf:inout* root=0 | alike
 Gather                     MPI_Gather                        collective    bip plan:plans.gather                     sendbuf* recvbuf root=0 | joins parts
@@ -77,8 +77,8 @@ fromint                    MPI_Comm_fromint                  handle        l   o
 py2f                       MPI_Comm_c2f                      handle        l   refused:handle
 f2py                       MPI_Comm_f2c                      handle        l   ours                                  arg
 send                       MPI_Send                          send          bi  ours                                  obj dest tag=0 | standard
-bsend                      MPI_Bsend                         send          bi  ours                                  obj dest tag=0
-ssend                      MPI_Ssend                         send          bi  ours                                  obj dest tag=0
+bsend                      MPI_Bsend                         send          bi  ours                                  obj dest tag=0 | buffered
+ssend                      MPI_Ssend                         send          bi  ours                                  obj dest tag=0 | synchronous
 recv                       MPI_Recv                          receive       bi  ours                                  buf:room=None source=ANY_SOURCE tag=ANY_TAG status=None
 sendrecv                   MPI_Sendrecv                      exchange      b   ours                                  sendobj dest sendtag=0 recvbuf:room=None source=ANY_SOURCE recvtag=ANY_TAG status=None
 probe                      MPI_Probe                         probe         b   ours                                  source=ANY_SOURCE tag=ANY_TAG status=None

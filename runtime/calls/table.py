@@ -21,7 +21,8 @@ has it. Flags follow behind a bar:
 * `joins`: all members contribute to its size; `parts`: in place its buffer has the parts of all
 * `meets`: no member can leave it before all have entered it
 * `vector`, `exclusive`: told to its planner, which plans the call without it, too
-* `standard`: MPI may buffer what it sends; `takes`: it takes the message that it finds
+* `standard`: MPI may buffer what it sends; `synchronous`, `buffered`, `ready`: the other modes
+* `takes`: it takes the message that it finds
 * `as:Name`: another name of that call
 
 It imports no MPI, because ranks without MPI report what they are doing, too.

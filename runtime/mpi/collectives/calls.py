@@ -16,6 +16,8 @@ from mpi4py import MPI
 from runtime.calls import BEGUN, BLOCKING, PERSISTENT, MpiCall, of_kind
 from runtime.lazy_import import LazyModule
 from runtime.mpi.collectives.reductions import Average
+from runtime.mpi.progress.latest_calls import begun, mine
+from runtime.mpi.requests.requests import started_in_cluster
 from runtime.mpi.values.handles import named_like
 
 _Call: TypeAlias = "Callable[..., Any]"
@@ -47,117 +49,168 @@ class NeighbourCollectives(MPI.Topocomm):
     __slots__ = ()
 
 
-# One function for each list of arguments: `*args` would be slower.
+# One function for each list of arguments: `*args` would be slower. Each takes back what it has
+# written down, which refers to the data.
 
 
-def _nothing(native: _Call, enter: _Call) -> _Call:
+def _nothing(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any) -> Any:
-        if getattr(self, "_members", None) is None:
-            return native(self)
-        return enter(self)
+        latest = mine.latest
+        latest.call, begun.comm = (name, self, None, None), self
+        is_native = getattr(self, "_members", None) is None
+        result = native(self) if is_native else enter(self)
+        latest.call = None
+        return result
 
     return call
 
 
-def _buf(native: _Call, enter: _Call) -> _Call:
+def _buf(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, buf: Any, root: int = 0) -> Any:
-        if getattr(self, "_members", None) is None:
-            return native(self, buf, root)
-        return enter(self, buf, root)
+        latest = mine.latest
+        latest.call, begun.comm = (name, self, root, buf), self
+        is_native = getattr(self, "_members", None) is None
+        result = native(self, buf, root) if is_native else enter(self, buf, root)
+        latest.call = None
+        return result
 
     return call
 
 
-def _buffers(native: _Call, enter: _Call) -> _Call:
+def _buffers(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendbuf: Any, recvbuf: Any) -> Any:
-        if getattr(self, "_members", None) is None:
-            return native(self, sendbuf, recvbuf)
-        return enter(self, sendbuf, recvbuf)
+        latest = mine.latest
+        latest.call, begun.comm = (name, self, None, sendbuf), self
+        is_native = getattr(self, "_members", None) is None
+        result = native(self, sendbuf, recvbuf) if is_native else enter(self, sendbuf, recvbuf)
+        latest.call = None
+        return result
 
     return call
 
 
-def _rooted(native: _Call, enter: _Call) -> _Call:
+def _rooted(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendbuf: Any, recvbuf: Any, root: int = 0) -> Any:
-        if getattr(self, "_members", None) is None:
-            return native(self, sendbuf, recvbuf, root)
-        return enter(self, sendbuf, recvbuf, root)
+        latest = mine.latest
+        latest.call, begun.comm = (name, self, root, sendbuf), self
+        is_native = getattr(self, "_members", None) is None
+        result = (
+            native(self, sendbuf, recvbuf, root)
+            if is_native
+            else enter(self, sendbuf, recvbuf, root)
+        )
+        latest.call = None
+        return result
 
     return call
 
 
-def _reduced(native: _Call, enter: _Call) -> _Call:
+def _reduced(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> Any:
+        latest = mine.latest
+        latest.call, begun.comm = (name, self, None, sendbuf), self
         if getattr(self, "_members", None) is None and not isinstance(op, Average):
-            return native(self, sendbuf, recvbuf, op)
-        return enter(self, sendbuf, recvbuf, op)
+            result = native(self, sendbuf, recvbuf, op)
+        else:
+            result = enter(self, sendbuf, recvbuf, op)
+        latest.call = None
+        return result
 
     return call
 
 
-def _reduced_rooted(native: _Call, enter: _Call) -> _Call:
+def _reduced_rooted(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM, root: int = 0) -> Any:
+        latest = mine.latest
+        latest.call, begun.comm = (name, self, root, sendbuf), self
         if getattr(self, "_members", None) is None and not isinstance(op, Average):
-            return native(self, sendbuf, recvbuf, op, root)
-        return enter(self, sendbuf, recvbuf, op, root)
+            result = native(self, sendbuf, recvbuf, op, root)
+        else:
+            result = enter(self, sendbuf, recvbuf, op, root)
+        latest.call = None
+        return result
 
     return call
 
 
-def _reduced_blocks(native: _Call, enter: _Call) -> _Call:
+def _reduced_blocks(name: str, native: _Call, enter: _Call) -> _Call:
     def call(
         self: Any, sendbuf: Any, recvbuf: Any, recvcounts: Any = None, op: Any = MPI.SUM
     ) -> Any:
+        latest = mine.latest
+        latest.call, begun.comm = (name, self, None, sendbuf), self
         if getattr(self, "_members", None) is None and not isinstance(op, Average):
-            return native(self, sendbuf, recvbuf, recvcounts, op)
-        return enter(self, sendbuf, recvbuf, recvcounts, op)
+            result = native(self, sendbuf, recvbuf, recvcounts, op)
+        else:
+            result = enter(self, sendbuf, recvbuf, recvcounts, op)
+        latest.call = None
+        return result
 
     return call
 
 
-def _obj(native: _Call, enter: _Call) -> _Call:
+def _obj(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, obj: Any, root: int = 0) -> Any:
-        if getattr(self, "_members", None) is None:
-            return native(self, obj, root)
-        return enter(self, obj, root)
+        latest = mine.latest
+        latest.call, begun.comm = (name, self, root, None), self
+        is_native = getattr(self, "_members", None) is None
+        result = native(self, obj, root) if is_native else enter(self, obj, root)
+        latest.call = None
+        return result
 
     return call
 
 
-def _object(native: _Call, enter: _Call) -> _Call:
+def _object(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendobj: Any) -> Any:
-        if getattr(self, "_members", None) is None:
-            return native(self, sendobj)
-        return enter(self, sendobj)
+        latest = mine.latest
+        latest.call, begun.comm = (name, self, None, None), self
+        is_native = getattr(self, "_members", None) is None
+        result = native(self, sendobj) if is_native else enter(self, sendobj)
+        latest.call = None
+        return result
 
     return call
 
 
-def _object_rooted(native: _Call, enter: _Call) -> _Call:
+def _object_rooted(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendobj: Any, root: int = 0) -> Any:
-        if getattr(self, "_members", None) is None:
-            return native(self, sendobj, root)
-        return enter(self, sendobj, root)
+        latest = mine.latest
+        latest.call, begun.comm = (name, self, root, None), self
+        is_native = getattr(self, "_members", None) is None
+        result = native(self, sendobj, root) if is_native else enter(self, sendobj, root)
+        latest.call = None
+        return result
 
     return call
 
 
-def _object_reduced(native: _Call, enter: _Call) -> _Call:
+def _object_reduced(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendobj: Any, op: Any = MPI.SUM) -> Any:
+        latest = mine.latest
+        latest.call, begun.comm = (name, self, None, None), self
         if getattr(self, "_members", None) is None and not isinstance(op, Average):
             _meet(self)
-            return native(self, sendobj, op)
-        return enter(self, sendobj, op)
+            result = native(self, sendobj, op)
+        else:
+            result = enter(self, sendobj, op)
+        latest.call = None
+        return result
 
     return call
 
 
-def _object_reduced_rooted(native: _Call, enter: _Call) -> _Call:
+def _object_reduced_rooted(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendobj: Any, op: Any = MPI.SUM, root: int = 0) -> Any:
+        latest = mine.latest
+        latest.call, begun.comm = (name, self, root, None), self
         if getattr(self, "_members", None) is None and not isinstance(op, Average):
             _meet(self)
-            return native(self, sendobj, op, root)
-        return enter(self, sendobj, op, root)
+            result = native(self, sendobj, op, root)
+        else:
+            result = enter(self, sendobj, op, root)
+        latest.call = None
+        return result
 
     return call
 
@@ -231,7 +284,7 @@ def _add(one: MpiCall) -> None:
         return carry_out(made, plan_of(made, *args, **fixed))
 
     taken = tuple(argument.name for argument in one.arguments if argument.name != "info")
-    call = _TAKING[taken](native, enter)
+    call = _TAKING[taken](name, native, enter)
     if one.how == PERSISTENT:
         call = _with_hints(native, call)
     setattr(cls, name, named_like(native, call))
@@ -245,8 +298,10 @@ def _with_hints(native: _Call, call: _Call) -> _Call:
         if isinstance(last, MPI.Info):
             args, info = tuple(args_), last
         if info != MPI.INFO_NULL and getattr(self, "_members", None) is None:
-            return native(self, *args, info=info, **kwargs)
-        return call(self, *args, **kwargs)
+            made = native(self, *args, info=info, **kwargs)
+        else:
+            made = call(self, *args, **kwargs)
+        return started_in_cluster(made) if type(made) is MPI.Prequest else made
 
     return with_hints
 

@@ -23,6 +23,7 @@ from runtime.mpi.communicators.splitting import COMM_TYPE_CLUSTER, COMM_TYPE_SIT
 from runtime.mpi.errors import refuse
 from runtime.mpi.process.options import hand_down
 from runtime.mpi.process.place import here
+from runtime.mpi.progress.latest_calls import note
 from runtime.mpi.progress.membership import CommunicatorMembers, join, keep_to_itself
 from runtime.mpi.progress.operations import NativeOperation
 from runtime.mpi.progress.predefined import predefined
@@ -110,10 +111,12 @@ class Creation(Splitting):
 
     def Clone(self) -> Self:
         """Return a duplicate."""
+        note("Clone", self)
         return self.Dup()
 
     def Dup(self, info: MPI.Info | None = None) -> Self:
         """Return a duplicate, with the hints of `info` if they are given."""
+        note("Dup", self)
         members = members_behind(self)
         if members is None:
             return hand_down(self, MPI.Comm.Dup(self, info))
@@ -135,6 +138,7 @@ class Creation(Splitting):
 
     def Dup_with_info(self, info: MPI.Info) -> Self:
         """Return a duplicate with the hints of `info`."""
+        note("Dup_with_info", self)
         if members_behind(self) is None:
             return hand_down(self, MPI.Comm.Dup_with_info(self, info))
         check_kind(info, MPI.Info, "info")

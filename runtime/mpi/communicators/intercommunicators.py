@@ -17,6 +17,7 @@ from runtime.mpi.communicators.members import (
 )
 from runtime.mpi.errors import GridMPIError, refuse
 from runtime.mpi.process.options import hand_down, handle_as_asked
+from runtime.mpi.progress.latest_calls import note
 from runtime.mpi.progress.membership import derived_context
 from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.values.faults import check_kind
@@ -137,6 +138,7 @@ class InterParts(MPI.Intercomm):
 
     def Merge(self, high: bool = False) -> MPI.Intracomm:
         """Return a communicator of both groups; the one that says `high` comes second."""
+        note("Merge", self)
         members = self._members
         if members is None:
             return near_or_null(MPI.Intercomm.Merge(self, high), self)

@@ -13,6 +13,7 @@ from runtime.mpi.communicators.classes import null
 from runtime.mpi.communicators.members import checked_group, checked_native, members_behind
 from runtime.mpi.errors import refuse
 from runtime.mpi.process.place import here
+from runtime.mpi.progress.latest_calls import note
 from runtime.mpi.progress.predefined import running_engine
 from runtime.mpi.values.faults import Wrong, WrongArgument, as_mpi, check_kind
 from runtime.mpi.values.numbers import integer
@@ -40,6 +41,7 @@ class Splitting(MPI.Comm):
 
     def Create(self, group: MPI.Group) -> MPI.Comm:
         """Return a communicator of the members of a group, or COMM_NULL at non-members."""
+        note("Create", self)
         members = members_behind(self)
         if members is None:
             return near_or_null(MPI.Comm.Create(self, checked_native(self, group)), self)
@@ -58,6 +60,7 @@ class Splitting(MPI.Comm):
 
     def Split(self, color: int = 0, key: int = 0) -> MPI.Comm:
         """Return a communicator of those that give the same color, ordered by their keys."""
+        note("Split", self)
         members = members_behind(self)
         color, key = integer(color), integer(key)
         if color < 0 and color != MPI.UNDEFINED:
@@ -93,6 +96,7 @@ class Splitting(MPI.Comm):
         Besides MPI's types, whose members always share a cluster, there are COMM_TYPE_CLUSTER and
         COMM_TYPE_SITE. Members that give UNDEFINED get COMM_NULL.
         """
+        note("Split_type", self)
         members = members_behind(self)
         if members is None and running_engine() is None:
             return near_or_null(MPI.Comm.Split_type(self, split_type, key, info), self)

@@ -9,6 +9,7 @@ from mpi4py import MPI
 
 from runtime.mpi.communicators.children import child, near_or_null
 from runtime.mpi.communicators.shapes import Adjacency, Cartesian, Graph, Topology, rank_of
+from runtime.mpi.progress.latest_calls import note
 from runtime.mpi.values.faults import as_mpi
 from runtime.mpi.values.numbers import entries, integer
 
@@ -62,6 +63,7 @@ class CartParts(MPI.Cartcomm):
 
     def Sub(self, remain_dims: Sequence[bool]) -> MPI.Cartcomm:
         """Return the part of the shape with only some of the dimensions that holds this rank."""
+        note("Sub", self)
         members = self._members
         if members is None or members.topology is None:
             return near_or_null(MPI.Cartcomm.Sub(self, remain_dims), self)

@@ -19,6 +19,7 @@ from runtime.mpi.communicators.shapes import (
     checked_graph,
 )
 from runtime.mpi.process.place import here
+from runtime.mpi.progress.latest_calls import note
 from runtime.mpi.values.faults import Wrong, WrongArgument, as_mpi, check_kind
 from runtime.mpi.values.numbers import entries
 
@@ -43,6 +44,7 @@ class TopologyCreation(MPI.Intracomm):
         With `reorder` ranks may change, to have few neighbours at different sites, and then few in
         different clusters.
         """
+        note("Create_cart", self)
         members = self._members
         if members is None:
             if any(extent < 0 for extent in dims):
@@ -69,6 +71,7 @@ class TopologyCreation(MPI.Intracomm):
         self, index: Sequence[int], edges: Sequence[int], reorder: bool = False
     ) -> MPI.Graphcomm:
         """Return a communicator whose ranks form a graph; they are not reordered."""
+        note("Create_graph", self)
         members = self._members
         if members is None:
             return near_or_null(MPI.Intracomm.Create_graph(self, index, edges, reorder), self)
@@ -94,6 +97,7 @@ class TopologyCreation(MPI.Intracomm):
         reorder: bool = False,
     ) -> MPI.Distgraphcomm:
         """Return a communicator with a graph of which each process gives its own neighbours."""
+        note("Create_dist_graph_adjacent", self)
         members = self._members
         if members is None:
             create: Any = MPI.Intracomm.Create_dist_graph_adjacent
@@ -123,6 +127,7 @@ class TopologyCreation(MPI.Intracomm):
         reorder: bool = False,
     ) -> MPI.Distgraphcomm:
         """Return a communicator with a graph of which each process gives any edges."""
+        note("Create_dist_graph", self)
         members = self._members
         if members is None:
             return near_or_null(

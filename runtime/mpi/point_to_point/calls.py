@@ -15,8 +15,8 @@ from runtime.lazy_import import LazyModule
 from runtime.mpi.point_to_point.object_calls import ObjectCalls
 from runtime.mpi.point_to_point.persistent_calls import PersistentCalls
 from runtime.mpi.point_to_point.probe_calls import ProbeCalls
+from runtime.mpi.point_to_point.send_calls import SendCalls
 from runtime.mpi.point_to_point.sends import (
-    begin_buffered,
     checked,
     checked_source,
     complete,
@@ -25,6 +25,7 @@ from runtime.mpi.point_to_point.sends import (
     send_data,
     send_spec,
 )
+from runtime.mpi.progress.latest_calls import begun, mine
 from runtime.mpi.progress.native_waits import settle
 from runtime.mpi.progress.operations import Both, NativeOperation, Operation
 from runtime.mpi.requests.requests import native_request, new_request
@@ -40,19 +41,9 @@ _truncation: Any = LazyModule("runtime.mpi.values.truncation")
 
 
 class BufferCalls(MPI.Comm):
-    """Calls that send and receive buffers."""
+    """Calls that receive buffers."""
 
     __slots__ = ()
-
-    def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
-        """Send, and return when the buffer may be used again."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            MPI.Comm.Send(self, buf, dest, tag)
-        elif (near := m.near.get(dest) if type(dest) is int else m.near_to(dest)) is None:
-            complete(m, send_spec(m, buf, dest, tag))
-        elif not (request := m.native.Isend(buf, near, tag)).Test():
-            settle(m.engine, request.Test, buf)
 
     def Recv(
         self,
@@ -64,6 +55,7 @@ class BufferCalls(MPI.Comm):
         """Receive."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
+            mine.latest.call = "Recv", self, source, tag
             try:
                 MPI.Comm.Recv(self, buf, source, tag, status)
             except MPI.Exception as error:
@@ -74,11 +66,13 @@ class BufferCalls(MPI.Comm):
             check_status(status)
         near = m.near.get(source) if type(source) is int else m.near_to(source)
         if near is None or m.sought:
+            mine.latest.call = "Recv", self, source, tag
             complete(m, receive_spec(m, buf, source, tag), status)
             return
         request = m.native.Irecv(buf, near, tag)
         try:
             if not request.Test(status):
+                mine.latest.call = "Recv", self, source, tag
                 settle(m.engine, lambda: request.Test(status), buf)
         except MPI.Exception as error:
             _truncation.note_sizes(error, buf)
@@ -86,73 +80,16 @@ class BufferCalls(MPI.Comm):
         if status is not None:
             status.source = source
 
-    def Isend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
-        """Begin to send."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            return MPI.Comm.Isend(self, buf, dest, tag)
-        near = m.near.get(dest) if type(dest) is int else m.near_to(dest)
-        if near is not None:
-            return native_request(m, m.native.Isend(buf, near, tag))
-        return new_request(m, send_spec(m, buf, dest, tag))
-
     def Irecv(self, buf: Any, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG) -> MPI.Request:
         """Begin to receive."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
+            begun.comm = self
             return MPI.Comm.Irecv(self, buf, source, tag)
         near = m.near.get(source) if type(source) is int else m.near_to(source)
         if near is not None and not m.sought:
             return native_request(m, m.native.Irecv(buf, near, tag), source)
         return new_request(m, receive_spec(m, buf, source, tag))
-
-    def Ssend(self, buf: Any, dest: int, tag: int = 0) -> None:
-        """Send, and return when the message is received."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            MPI.Comm.Ssend(self, buf, dest, tag)
-        elif (near := m.near_to(dest)) is None:
-            complete(m, send_spec(m, buf, dest, tag, sync=True))
-        else:
-            settle(m.engine, m.native.Issend(buf, near, tag).Test, buf)
-
-    def Issend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
-        """Begin to send; it is done when the message is received."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            return MPI.Comm.Issend(self, buf, dest, tag)
-        near = m.near_to(dest)
-        if near is not None:
-            return native_request(m, m.native.Issend(buf, near, tag))
-        return new_request(m, send_spec(m, buf, dest, tag, sync=True))
-
-    def Bsend(self, buf: Any, dest: int, tag: int = 0) -> None:
-        """Send a copy; one to another cluster needs no attached buffer."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            MPI.Comm.Bsend(self, buf, dest, tag)
-        elif (near := m.near_to(dest)) is not None:
-            m.native.Bsend(buf, near, tag)
-        else:
-            begin_buffered(m, send_spec(m, buf, dest, tag, copy=True))
-
-    def Ibsend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
-        """Begin to send a copy."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            return MPI.Comm.Ibsend(self, buf, dest, tag)
-        near = m.near_to(dest)
-        if near is not None:
-            return native_request(m, m.native.Ibsend(buf, near, tag))
-        return new_request(m, send_spec(m, buf, dest, tag, copy=True))
-
-    def Rsend(self, buf: Any, dest: int, tag: int = 0) -> None:
-        """Send to a receiver that is ready, which MPI allows to be done as `Send` does."""
-        BufferCalls.Send(self, buf, dest, tag)
-
-    def Irsend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
-        """Begin to send to a receiver that is ready."""
-        return BufferCalls.Isend(self, buf, dest, tag)
 
 
 class ExchangeCalls(MPI.Comm):
@@ -172,6 +109,7 @@ class ExchangeCalls(MPI.Comm):
     ) -> None:
         """Send one message and receive another."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
+        mine.latest.call = "Sendrecv", self, source, recvtag, dest, sendtag
         if m is None:
             MPI.Comm.Sendrecv(self, sendbuf, dest, sendtag, recvbuf, source, recvtag, status)
         else:
@@ -191,6 +129,7 @@ class ExchangeCalls(MPI.Comm):
         """Begin to send one message and receive another."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
+            begun.comm = self
             return MPI.Comm.Isendrecv(self, sendbuf, dest, sendtag, recvbuf, source, recvtag)
         return new_request(m, _both(m, (sendbuf, dest, sendtag), (recvbuf, source, recvtag)))
 
@@ -205,6 +144,7 @@ class ExchangeCalls(MPI.Comm):
     ) -> None:
         """Send a message and receive another in the same memory."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
+        mine.latest.call = "Sendrecv_replace", self, source, recvtag, dest, sendtag
         if m is None:
             MPI.Comm.Sendrecv_replace(self, buf, dest, sendtag, source, recvtag, status)
         else:
@@ -222,11 +162,12 @@ class ExchangeCalls(MPI.Comm):
         """Begin to send a message and receive another in the same memory."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
+            begun.comm = self
             return MPI.Comm.Isendrecv_replace(self, buf, dest, sendtag, source, recvtag)
         return new_request(m, _replacing(m, buf, (dest, sendtag), (source, recvtag)))
 
 
-class PointToPoint(BufferCalls, ExchangeCalls, ObjectCalls, ProbeCalls, PersistentCalls):
+class PointToPoint(SendCalls, BufferCalls, ExchangeCalls, ObjectCalls, ProbeCalls, PersistentCalls):
     """All point-to-point calls of a communicator."""
 
     __slots__ = ()

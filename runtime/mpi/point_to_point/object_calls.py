@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI, rc
 
+from runtime.mpi.point_to_point.send_calls import SendCalls
 from runtime.mpi.point_to_point.sends import (
-    begin_buffered,
     complete,
     receive_object,
-    send_object,
     warn_of_buffer,
 )
+from runtime.mpi.progress.latest_calls import begun, mine, note
 from runtime.mpi.progress.native_waits import settle
 from runtime.mpi.requests.requests import native_request, new_request
 from runtime.mpi.values.faults import check_status
@@ -23,19 +23,9 @@ if TYPE_CHECKING:
 
 
 class ObjectCalls(MPI.Comm):
-    """Calls that send and receive objects."""
+    """Calls that receive objects."""
 
     __slots__ = ()
-
-    def send(self, obj: Any, dest: int, tag: int = 0) -> None:
-        """Send an object."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            MPI.Comm.send(self, obj, dest, tag)
-        elif (near := m.near.get(dest) if type(dest) is int else m.near_to(dest)) is None:
-            complete(m, send_object(m, obj, dest, tag))
-        else:
-            settle(m.engine, m.native.isend(obj, near, tag).Test)
 
     def recv(
         self,
@@ -47,6 +37,7 @@ class ObjectCalls(MPI.Comm):
         """Receive an object."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
+            mine.latest.call = "recv", self, source, tag
             return MPI.Comm.recv(self, buf, source, tag, status)
         if status is not None:
             check_status(status)
@@ -57,27 +48,19 @@ class ObjectCalls(MPI.Comm):
             warn_of_buffer()
         if near is None or m.sought or buf is not None:
             operation, load = receive_object(m, buf, source, tag)
+            mine.latest.call = "recv", self, source, tag
             complete(m, operation, status)
             if operation.error is not None:
                 raise operation.error  # the error handler has returned, but there is no object
             return load(operation)
         message = m.native.improbe(near, tag)
         if message is None:
+            mine.latest.call = "recv", self, source, tag
             message = _await_message(m, near, tag)
         received = message.recv(status)
         if status is not None:
             status.source = source
         return received
-
-    def isend(self, obj: Any, dest: int, tag: int = 0) -> MPI.Request:
-        """Begin to send an object."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            return MPI.Comm.isend(self, obj, dest, tag)
-        near = m.near.get(dest) if type(dest) is int else m.near_to(dest)
-        if near is not None:
-            return native_request(m, m.native.isend(obj, near, tag))
-        return new_request(m, send_object(m, obj, dest, tag))
 
     def irecv(
         self, buf: Any = None, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG
@@ -85,6 +68,7 @@ class ObjectCalls(MPI.Comm):
         """Begin to receive an object."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
+            begun.comm, begun.objects = self, True
             return MPI.Comm.irecv(self, rc.irecv_bufsz if buf is None else buf, source, tag)
         near = m.near.get(source) if type(source) is int else m.near_to(source)
         if near is not None and (near == MPI.PROC_NULL or not m.sought):
@@ -92,46 +76,6 @@ class ObjectCalls(MPI.Comm):
             return native_request(m, m.native.irecv(room, near, tag), source)
         operation, load = receive_object(m, buf, source, tag)
         return new_request(m, operation, load)
-
-    def ssend(self, obj: Any, dest: int, tag: int = 0) -> None:
-        """Send an object, and return when it is received."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            MPI.Comm.ssend(self, obj, dest, tag)
-        elif (near := m.near_to(dest)) is None:
-            complete(m, send_object(m, obj, dest, tag, sync=True))
-        else:
-            settle(m.engine, m.native.issend(obj, near, tag).Test)
-
-    def issend(self, obj: Any, dest: int, tag: int = 0) -> MPI.Request:
-        """Begin to send an object; it is done when the object is received."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            return MPI.Comm.issend(self, obj, dest, tag)
-        near = m.near_to(dest)
-        if near is not None:
-            return native_request(m, m.native.issend(obj, near, tag))
-        return new_request(m, send_object(m, obj, dest, tag, sync=True))
-
-    def bsend(self, obj: Any, dest: int, tag: int = 0) -> None:
-        """Send an object; one to another cluster needs no attached buffer."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            MPI.Comm.bsend(self, obj, dest, tag)
-        elif (near := m.near_to(dest)) is not None:
-            m.native.bsend(obj, near, tag)
-        else:
-            begin_buffered(m, send_object(m, obj, dest, tag))
-
-    def ibsend(self, obj: Any, dest: int, tag: int = 0) -> MPI.Request:
-        """Begin to send a copy of an object."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            return MPI.Comm.ibsend(self, obj, dest, tag)
-        near = m.near_to(dest)
-        if near is not None:
-            return native_request(m, m.native.ibsend(obj, near, tag))
-        return new_request(m, send_object(m, obj, dest, tag))
 
     def sendrecv(  # noqa: PLR0917 - as in mpi4py
         self,
@@ -145,11 +89,12 @@ class ObjectCalls(MPI.Comm):
     ) -> Any:
         """Send an object and receive another."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
+        note("sendrecv", self, source, recvtag, dest, sendtag)
         if m is None:
             return MPI.Comm.sendrecv(self, sendobj, dest, sendtag, recvbuf, source, recvtag, status)
         check_status(status)
         source, recvtag = integer(source), integer(recvtag)  # before anything is sent
-        sending = ObjectCalls.isend(self, sendobj, dest, sendtag)
+        sending = SendCalls.isend(self, sendobj, dest, sendtag)
         received = ObjectCalls.recv(self, recvbuf, source, recvtag, status)
         sending.Wait()
         return received

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from mpi4py import MPI
 
+from runtime.mpi.progress.latest_calls import begun, mine
 from runtime.mpi.progress.native_waits import settle
 from runtime.mpi.requests.parts import (
     correct,
@@ -90,6 +91,7 @@ class Request(SeveralCalls, metaclass=SubstituteType):
 
     def Wait(self, status: MPI.Status | None = None) -> Literal[True]:
         """Wait until it is done."""
+        mine.latest.call = "Wait", self
         if is_ours(self):
             wait_for(self)
             return finish(self, status)
@@ -123,6 +125,7 @@ class Request(SeveralCalls, metaclass=SubstituteType):
 
     def wait(self, status: MPI.Status | None = None) -> Any:
         """Wait until it is done, and return the object it has received."""
+        mine.latest.call = "wait", self
         if is_ours(self):
             wait_for(self)
             return finish_object(self, status)
@@ -254,6 +257,30 @@ def native_request(
     if source is not None:
         request._source = source
     return request
+
+
+def near_persistent(m: CommunicatorMembers, native: MPI.Request) -> Prequest:
+    """Return the persistent request that owns a native one."""
+    request = Prequest(native)
+    request._members = m
+    return request
+
+
+class _StartedInCluster(MPI.Prequest):
+    """One of native MPI, whose starts are seen by who looks whether this rank waits."""
+
+    def Start(self) -> None:
+        begun.comm = True
+        MPI.Prequest.Start(self)
+
+
+_StartedInCluster.__name__ = _StartedInCluster.__qualname__ = MPI.Prequest.__name__
+_StartedInCluster.__module__ = MPI.Prequest.__module__
+
+
+def started_in_cluster(native: MPI.Request) -> MPI.Prequest:
+    """Return a persistent request of a communicator of one cluster."""
+    return MPI.Prequest.__new__(_StartedInCluster, native)
 
 
 def persistent_request(m: CommunicatorMembers | None, begin: Callable[[], Operation]) -> Prequest:

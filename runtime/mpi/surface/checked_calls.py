@@ -1,7 +1,7 @@
 """Tells of the MPI calls of this rank where a run is checked.
 
-Each call of the program passes one function more, which keeps what has to fit the calls of other
-ranks. They are compared where reports of all ranks come together, in `runtime.checks`, so that
+It listens to the calls of the program, and keeps what has to fit the calls of other ranks. They are
+compared where reports of all ranks come together, in `runtime.checks`, so that
 nothing is sent between ranks for that, and ranks that wait for ever are told of all the same.
 Where nobody checks, this module is not loaded, and calls are as they are.
 """
@@ -9,7 +9,6 @@ Where nobody checks, this module is not loaded, and calls are as they are.
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -19,53 +18,40 @@ from runtime import calls
 from runtime.checks.reports import NO_ROOT
 from runtime.mpi.checks.arguments import collective, contribution
 from runtime.mpi.checks.call_log import CallLog, handle_of
-from runtime.mpi.checks.nesting import CallNesting
 from runtime.mpi.surface.checked_messages import Messages, left_over
-from runtime.mpi.surface.observed_calls import COMMUNICATORS, REQUESTS, put_around
+from runtime.mpi.surface.observed_calls import COMMUNICATORS, observe
 from runtime.mpi.surface.refusals import Win
 from runtime.mpi.values.substitute_type import SubstituteType
 
 if TYPE_CHECKING:
     from runtime.membership.rank_link import RankLink
+    from runtime.mpi.surface.observed_calls import MadeCall
 
-_ROWS = calls.of_kind("collective", "copy", "make")
 _COPY = "Dup"
 """What operation all calls are that make a copy."""
 
-_BY_GROUP = {
-    name: place
-    for name, row in calls.of_kind("make-by-group").items()
-    if (place := row.place("tag")) is not None
-}
-"""The calls that not all members make, and where their tag stands."""
-
-Call = Callable[..., Any]
-
-
-_nesting = CallNesting()
 _log: CallLog
 _messages: Messages
 _COMMUNICATOR = "a communicator"
-_MARK = "checks"
 
 
 def check(link: RankLink) -> None:
     """Check calls from now on."""
     global _log, _messages  # noqa: PLW0603 - a process is one rank
     _log = CallLog(link)
-    messages = _messages = Messages(_log, _nesting)
-    put_around(COMMUNICATORS, _ROWS, _collective, _MARK)
-    put_around(COMMUNICATORS, _BY_GROUP, _by_group, _MARK)
-    put_around(COMMUNICATORS, ("Free", "Disconnect"), _free, _MARK)
-    for make, names in messages.of_communicators():
-        put_around(COMMUNICATORS, names, make, _MARK)
-    for make, names in messages.of_requests():
-        put_around(REQUESTS, names, make, _MARK)
-    for one in _HANDLES:
-        for name in filter(_makes, dir(one)):
-            setattr(one, name, _made_handle(one, name))
-        free: Any = _freed_handle(one)
-        one.Free = free
+    _messages = Messages(_log)
+    of_kind = calls.of_kind
+    observe(COMMUNICATORS, of_kind("collective", "copy", "make").values(), _Collectives())
+    by_group = [one for one in of_kind("make-by-group").values() if one.takes("tag")]
+    observe(COMMUNICATORS, by_group, _MadeByGroup())
+    frees = [one for one in of_kind("free").values() if one.name != "free"]
+    observe(COMMUNICATORS, frees, _Freed(_COMMUNICATOR, has_log=True))
+    for classes, rows, listener in _messages.listening():
+        observe(classes, rows, listener)
+    for cls, kind in _HANDLES.items():
+        made = [_row(cls, name) for name in dir(cls) if _makes(name)]
+        observe((cls,), made, _MadeHandles(kind))
+        observe((cls,), [_row(cls, "Free")], _Freed(kind))
     _log.start()
 
 
@@ -91,64 +77,88 @@ def ended(code: int) -> None:
     _log.flush(code)
 
 
-# --- around calls: all have the name by which the look at stacks passes over them --------------
+# --- listeners ------------------------------------------------------------------------------------
 
 
-def _collective(call: Call, name: str) -> Call:
-    row = _ROWS[name]
-    makes, is_copy = row.kind != "collective", row.kind == "copy"
-    operation, is_begun = _COPY if is_copy else row.operation, row.how != calls.BLOCKING
-
-    def observed_call(self: Any, *args: Any, **options: Any) -> Any:
-        if _nesting.is_inside:
-            return call(self, *args, **options)
+class _Collectives:
+    def begins(self, call: MadeCall) -> tuple[Any, Any, int, str]:
+        """Tell of a collective before it is made: it may never return."""
+        row, comm = call.row, call.on
+        operation = _COPY if row.kind == "copy" else row.operation
         details: Any = (NO_ROOT, "", None, "")
-        known = _log.known(self)
+        known = _log.known(comm)
+        if known is not None and not known.is_inter:
+            details = collective(operation, (), call.given, known.rank, known.size)
+        number = _log.call(row.name, operation, *details)
         if known is not None:
-            if not known.is_inter:
-                details = collective(operation, args, options, known.rank, known.size)
-            _log.collective(known, _log.call(name, operation, *details))
-        result = _nesting.observed_call(call, self, *args, **options)
+            _log.collective(known, number)
+        return known, dict(call.given), number, operation
+
+    def ends(self, call: MadeCall, kept: tuple[Any, Any, int, str]) -> None:
+        """Keep what it has made, and a note of what it has begun."""
+        known, given, number, operation = kept
+        if call.error is not None:
+            return
+        row, result = call.row, call.result
+        makes = row.kind != "collective"
+        made, request = result if isinstance(result, tuple) else (result, result)
         if makes:
-            made = result[0] if isinstance(result, tuple) else result
-            _log.made(made, self, is_copy=is_copy)
-            _owned(made, name)
-        if not is_begun:
-            return result
-        number, sent = _log.call(name, operation, *details), None
-        if known is not None and not known.is_inter and not makes:
-            sent = contribution(operation, args, options, known.rank)
-        if isinstance(result, tuple):
-            return result[0], _messages.begun(result[1], name, number, _nothing)
-        return _messages.begun(result, name, number, _nothing, sent)
-
-    return observed_call
+            _log.made(made, call.on, is_copy=row.kind == "copy")
+            _owned(made, row.name)
+        if row.how != calls.BLOCKING:
+            sent = None
+            if known is not None and not known.is_inter and not makes:
+                sent = contribution(operation, (), given, known.rank)
+            _messages.begun(request, row.name, number, _nothing, sent)
 
 
-def _by_group(call: Call, name: str) -> Call:
-    place = _BY_GROUP[name]
+class _MadeByGroup:
+    """Listens to the calls that not all members make."""
 
-    def observed_call(self: Any, *args: Any, **options: Any) -> Any:
-        if _nesting.is_inside:
-            return call(self, *args, **options)
-        result = _nesting.observed_call(call, self, *args, **options)
-        _log.made_by_group(result, args[place] if len(args) > place else options.get("tag", 0))
-        _owned(result, name)
-        return result
+    def begins(self, _: MadeCall) -> None:
+        """Do nothing."""
 
-    return observed_call
+    def ends(self, call: MadeCall, _: None) -> None:
+        """Keep the communicator."""
+        if call.error is None:
+            _log.made_by_group(call.result, call.given.get("tag", 0))
+            _owned(call.result, call.row.name)
 
 
-def _free(call: Call, _name: str) -> Call:
-    def observed_call(self: Any) -> Any:
-        handle = None if _nesting.is_inside or not self else handle_of(self)
-        result = call(self)
-        if handle is not None:
-            _log.freed(handle)
-            _log.released(_COMMUNICATOR, handle)
-        return result
+class _Freed:
+    """Listens to calls that free something of a kind, which may be a communicator."""
 
-    return observed_call
+    def __init__(self, kind: str, *, has_log: bool = False) -> None:
+        self._kind, self._has_log = kind, has_log
+
+    def begins(self, call: MadeCall) -> int | None:
+        """Return its handle, which is gone afterwards."""
+        if not self._has_log:
+            handle: int = call.on.handle
+            return handle
+        return handle_of(call.on) if call.on else None
+
+    def ends(self, call: MadeCall, handle: int | None) -> None:
+        """Keep that it was freed."""
+        if handle is not None and call.error is None:
+            if self._has_log:
+                _log.freed(handle)
+            _log.released(self._kind, handle)
+
+
+class _MadeHandles:
+    """Listens to calls that make something of a kind."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def begins(self, _: MadeCall) -> None:
+        """Do nothing."""
+
+    def ends(self, call: MadeCall, _: None) -> None:
+        """Keep that the program has to free it."""
+        if call.error is None:
+            _log.owns(self._kind, call.result.handle, call.row.name)
 
 
 def _nothing() -> None:
@@ -189,10 +199,10 @@ class Op(MPI.Op, metaclass=SubstituteType):
     _stands_for = MPI.Op
 
 
-_HANDLES: dict[type[Any], tuple[str, type[Any]]] = {
-    Win: ("a window", MPI.Win),
-    Datatype: ("a datatype", MPI.Datatype),
-    Op: ("an operation", MPI.Op),
+_HANDLES: dict[type[Any], str] = {
+    Win: "a window",
+    Datatype: "a datatype",
+    Op: "an operation",
 }
 
 
@@ -204,27 +214,6 @@ def _makes(name: str) -> bool:
     return (name in _MAKES_WINDOWS or name.startswith(("Create", "Dup"))) and not is_kind
 
 
-def _made_handle(cls: type[Any], name: str) -> Any:
-    kind, _ = _HANDLES[cls]
-    call = getattr(cls, name)
-    is_of_class = hasattr(call, "__self__")
-
-    def observed_call(self: Any, *args: Any, **options: Any) -> Any:
-        given = args if is_of_class else (self, *args)
-        made = _nesting.observed_call(call, *given, **options)
-        if not _nesting.is_inside:
-            _log.owns(kind, made.handle, name)
-        return made
-
-    observed_call.__name__, observed_call.__doc__ = name, call.__doc__
-    return classmethod(observed_call) if is_of_class else observed_call
-
-
-def _freed_handle(cls: type[Any]) -> Call:
-    kind, native = _HANDLES[cls]
-
-    def observed_call(self: Any) -> Any:
-        _log.released(kind, self.handle)
-        return native.Free(self)
-
-    return observed_call
+def _row(cls: type[Any], name: str) -> calls.MpiCall:
+    """Return a row for a call of a class of which the table needs to know nothing."""
+    return calls.MpiCall(name, cls.__name__, "-", "handle", calls.LOCAL, calls.NATIVE, name)

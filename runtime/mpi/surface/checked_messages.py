@@ -9,7 +9,7 @@ with it until a wait or a test has completed it.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,21 +19,17 @@ from runtime import calls
 from runtime.mpi.checks.arguments import PICKLED, UNKNOWN, buffer, in_bytes, spec_of
 from runtime.mpi.checks.choices import ReceiveChoices
 from runtime.mpi.requests.parts import completed_places, is_flagged
-from runtime.mpi.requests.requests import Prequest, Request
-from runtime.mpi.surface.observed_calls import OF_CLASS, TESTS, TESTS_AND_WAITS
+from runtime.mpi.surface.observed_calls import COMMUNICATORS, REQUESTS
 
 if TYPE_CHECKING:
     from runtime.mpi.checks.call_log import CallLog
-    from runtime.mpi.checks.nesting import CallNesting
     from runtime.mpi.checks.records import CheckedReceive
+    from runtime.mpi.surface.observed_calls import CallListener, MadeCall
     from runtime.mpi.values.specs import Spec
-
-SENDS, RECEIVES, PROBES, EXCHANGES = map(calls.of_kind, ("send", "receive", "probe", "exchange"))
 
 _ENDS: dict[str, Any] = {"source": MPI.ANY_SOURCE, "tag": MPI.ANY_TAG}
 _BOTH: dict[str, Any] = {"sendtag": 0, "source": MPI.ANY_SOURCE, "recvtag": MPI.ANY_TAG}
 
-Call = Callable[..., Any]
 StartedCall = Callable[[], "CheckedReceive | None"]
 """Keeps that a message is on its way, and returns its receive."""
 
@@ -62,270 +58,256 @@ class Note:
 
 
 class Messages:
-    """Makes the functions around calls that send, receive and complete requests."""
+    """Keeps notes of requests, and has a listener for each kind of call."""
 
-    def __init__(self, log: CallLog, nesting: CallNesting) -> None:
-        self._log = log
-        self._nesting = nesting
-        self._choices = ReceiveChoices()
+    def __init__(self, log: CallLog) -> None:
+        self.log = log
+        self.choices = ReceiveChoices()
 
-    def of_communicators(self) -> list[tuple[Callable[[Call, str], Call], Collection[str]]]:
-        """Return what makes the functions around calls of communicators, and their names."""
-        return [
-            (self.send, SENDS),
-            (self.receive, RECEIVES),
-            (self.probe, PROBES),
-            (self.exchange, EXCHANGES),
-        ]
-
-    def of_requests(self) -> list[tuple[Callable[[Call, str], Call], Collection[str]]]:
-        """Return what makes the functions around calls of requests, and their names."""
-        return [
-            (self.complete_one, TESTS_AND_WAITS - OF_CLASS),
-            (self.complete_several, TESTS_AND_WAITS & OF_CLASS),
-            (self.start, ("Start", "Startall")),
-            (self.free, ("Free", "free")),
-        ]
-
-    # --- calls of communicators -----------------------------------------------------------------
-
-    def send(self, call: Call, name: str) -> Call:
-        """Return the function around a call that sends, which another one may make."""
-        nesting, log, row = self._nesting, self._log, SENDS[name]
-        is_object, begins = row.takes_objects, row.how != calls.BLOCKING
-        by = calls.SYNCHRONOUS.get(name, name)
-
-        def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
-            if nesting.is_inside:
-                return call(self_, *args, **options)
-            given: dict[str, Any] = {"tag": 0} | row.named(args, options)
-            data = given.get(row.arguments[0].name)
-            known = log.known(self_)
-            number = log.message(name, PICKLED if is_object else buffer(data))
-            made = call if by == name else getattr(type(self_), by)
-            start = partial(log.sent, known, given.get("dest"), given["tag"], number)
-            if not begins:
-                start()  # before its receiver can go on
-            result = nesting.observed_call(made, self_, *args, **options)
-            if begins:
-                return self.begun(result, name, number, start, None if is_object else data)
-            return result
-
-        return observed_call
-
-    def receive(self, call: Call, name: str) -> Call:
-        """Return the function around a call that receives."""
-        nesting, log, choices = self._nesting, self._log, self._choices
-        row = RECEIVES[name]
-        is_object, is_persistent = row.takes_objects, row.how == calls.PERSISTENT
-        begins = row.how != calls.BLOCKING
-
-        def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
-            if nesting.is_inside:
-                return call(self_, *args, **options)
-            given = _ENDS | row.named(args, options)
-            known = log.known(self_)
-            room = PICKLED if is_object else buffer(given.get("buf"))
-            number = log.message(name, room, given["source"])
-            if not is_object:
-                given["buf"] = in_bytes(given.get("buf"))
-            posted, is_own = None, not begins and given.get("status") is None
-            if not is_persistent:
-                choice = nesting.observed_call(
-                    choices.choose, self_, known, given, "tag", number,
-                    room=room[1], blocks=not begins,
-                )  # fmt: skip
-                posted = log.posted(known, given["source"], given["tag"], number, choice)
-            if is_own:
-                given["status"] = MPI.Status()
-            try:
-                result = nesting.observed_call(call, self_, **given)
-            except Exception as error:
-                is_long = isinstance(error, MPI.Exception) and error.error_class == MPI.ERR_TRUNCATE
-                if is_long or (is_own and given["status"].source != MPI.ANY_SOURCE):
-                    log.received(posted, given.get("status"))  # it has come, and does not fit
-                raise
-            if not begins:
-                log.received(posted, given.get("status"))
-                return result
-
-            def start() -> CheckedReceive | None:
-                if not is_persistent:
-                    return posted
-                return log.posted(known, given["source"], given["tag"], number)
-
-            return self.begun(result, name, number, start)
-
-        return observed_call
-
-    def probe(self, call: Call, name: str) -> Call:
-        """Return the function around a call that finds a message, which it may take, too."""
-        nesting, log, choices = self._nesting, self._log, self._choices
-        row = PROBES[name]
-        takes, blocks = row.has("takes"), row.how == calls.BLOCKING
-
-        def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
-            if nesting.is_inside:
-                return call(self_, *args, **options)
-            given = _ENDS | row.named(args, options)
-            given["status"] = given.get("status") or MPI.Status()
-            number, known = log.message(name, UNKNOWN, given["source"]), log.known(self_)
-            choice = nesting.observed_call(
-                choices.choose, self_, known, given, "tag", number, blocks=blocks
-            )
-            result = nesting.observed_call(call, self_, **given)
-            if takes and result is not None:
-                posted = log.posted(known, given["source"], given["tag"], number, choice)
-                log.received(posted, given["status"])
-            return result
-
-        return observed_call
-
-    def exchange(self, call: Call, name: str) -> Call:
-        """Return the function around a call that sends and receives."""
-        nesting, log, choices = self._nesting, self._log, self._choices
-        row = EXCHANGES[name]
-        is_object, begins = row.takes_objects, row.how == calls.BEGUN
-        sends, replaces = row.arguments[0].name, row.takes("inout")
-
-        def observed_call(self_: Any, *args: Any, **options: Any) -> Any:
-            if nesting.is_inside:
-                return call(self_, *args, **options)
-            given = _BOTH | row.named(args, options)
-            known = log.known(self_)
-            sent = PICKLED if is_object else buffer(given.get(sends))
-            got = sent if replaces or is_object else buffer(given.get("recvbuf"))
-            number, receive = log.message(name, sent), log.message(name, got, given["source"])
-            if not is_object:
-                place = "buf" if replaces else "recvbuf"
-                given[place] = in_bytes(given.get(place))
-            if not begins and given.get("status") is None:
-                given["status"] = MPI.Status()
-            choice = nesting.observed_call(
-                choices.choose, self_, known, given, "recvtag", receive, room=got[1]
-            )
-            posted = log.posted(known, given["source"], given["recvtag"], receive, choice)
-            log.sent(known, given.get("dest"), given["sendtag"], number)
-            try:
-                result = nesting.observed_call(call, self_, **given)
-            except MPI.Exception as error:
-                if error.error_class == MPI.ERR_TRUNCATE and not begins:
-                    log.received(posted, given["status"])  # it has come, and does not fit
-                raise
-            if not begins:
-                log.received(posted, given["status"])
-                return result
-            data = None if replaces else given.get("sendbuf")
-            return self.begun(result, name, number, lambda: posted, data)
-
-        return observed_call
-
-    # --- requests -------------------------------------------------------------------------------
+    def listening(self) -> Iterator[tuple[Any, Any, CallListener]]:
+        """Yield classes, rows of calls, and who listens to them."""
+        of_kind = calls.of_kind
+        yield COMMUNICATORS, of_kind("send").values(), _Sends(self)
+        yield COMMUNICATORS, of_kind("receive").values(), _Receives(self)
+        yield COMMUNICATORS, of_kind("probe").values(), _Probes(self)
+        yield COMMUNICATORS, of_kind("exchange").values(), _Exchanges(self)
+        completions = of_kind("wait", "test", of=calls.OF_REQUESTS).values()
+        yield REQUESTS, [row for row in completions if not row.is_of_class], _OneCompletion(self)
+        yield REQUESTS, [row for row in completions if row.is_of_class], _SeveralCompletions(self)
+        yield REQUESTS, of_kind("start", of=calls.OF_REQUESTS).values(), _Starts(self)
+        frees = of_kind("request", of=("Request",)).values()
+        yield REQUESTS, [row for row in frees if row.name.lower() == "free"], _Frees(self)
 
     def begun(
-        self, result: Any, name: str, number: int, start: StartedCall, data: Any = None
-    ) -> Any:
-        """Return a new request with a note about it; `data` is what it sends."""
-        if not isinstance(result, MPI.Request):
-            return result
-        request: Any = result
-        if type(result) is MPI.Prequest:
-            request = Prequest(result)
-        elif type(result) is MPI.Request:
-            request = Request(result)
-        note = request._check = Note(name, self._log.text(number), start)
+        self, request: Any, name: str, number: int, start: StartedCall, data: Any = None
+    ) -> None:
+        """Keep a note with a new request; `data` is what it sends."""
+        if not isinstance(request, MPI.Request):
+            return
+        made: Any = request
+        note = made._check = Note(name, self.log.text(number), start)
         note.spec = None if data is None else spec_of(data)
         if not note.is_persistent:
             note.begin()
-        self._log.notes[id(note)] = note
-        return request
+        self.log.notes[id(note)] = note
 
-    def start(self, call: Call, name: str) -> Call:
-        """Return the function around the call that starts persistent requests."""
-        nesting, is_one = self._nesting, name == "Start"
-
-        def observed_call(requests: Any) -> Any:
-            if nesting.is_inside:
-                return call(requests)
-            result = nesting.observed_call(call, requests)
-            for one in (requests,) if is_one else requests:
-                note: Note | None = getattr(one, "_check", None)
-                if note is not None:
-                    note.begin()
-            return result
-
-        return observed_call
-
-    def complete_one(self, call: Call, name: str) -> Call:
-        """Return the function around a call that may complete one request."""
-        nesting, log, is_test = self._nesting, self._log, name in TESTS
-
-        def observed_call(self_: Any, status: Any = None) -> Any:
-            if nesting.is_inside:
-                return call(self_, status)
-            note: Note | None = getattr(self_, "_check", None)
-            if note is None:
-                return call(self_, status)
-            status = MPI.Status() if status is None else status
-            if not is_test:
-                log.waits(note.name)
-            result = nesting.observed_call(call, self_, status)
-            if not is_test or is_flagged(result):
-                self._completed(self_, note, status)
-            return result
-
-        return observed_call
-
-    def complete_several(self, call: Call, name: str) -> Call:
-        """Return the function around a call that may complete several requests."""
-        nesting, log = self._nesting, self._log
-        is_test, is_any = name in TESTS, name[4:] == "any"
-
-        def observed_call(requests: Sequence[Any], *args: Any, **options: Any) -> Any:
-            statuses: Any = next(iter((*args, *options.values())), None)
-            if nesting.is_inside:
-                return call(requests, statuses)
-            notes: list[Note | None] = [getattr(one, "_check", None) for one in requests]
-            if any(notes) and statuses is None:
-                statuses = MPI.Status() if is_any else [MPI.Status() for _ in requests]
-            if not is_test:
-                known = [note for note in notes if note is not None]
-                receives = any(note.receive is not None for note in known)
-                for note in known:
-                    log.waits(note.name, for_others=receives)
-            result = nesting.observed_call(call, requests, statuses)
-            for at, place in enumerate(completed_places(name, result, len(requests))):
-                if (done := notes[place]) is not None:
-                    self._completed(requests[place], done, statuses if is_any else statuses[at])
-            return result
-
-        return observed_call
-
-    def free(self, call: Call, _name: str) -> Call:
-        """Return the function around the call that frees a request."""
-        nesting, log = self._nesting, self._log
-
-        def observed_call(self_: Any) -> Any:
-            note: Note | None = None if nesting.is_inside else getattr(self_, "_check", None)
-            if note is not None:
-                if note.is_persistent and not note.is_started:
-                    log.fault("request", "a request is never started", note.call)
-                log.notes.pop(id(note), None)
-            return nesting.observed_call(call, self_)
-
-        return observed_call
-
-    def _completed(self, request: Any, note: Note, status: MPI.Status) -> None:
+    def completed(self, request: Any, note: Note, status: MPI.Status) -> None:
+        """Take note of the end of a request."""
         if note.spec is not None and note.sum not in (None, _sum_of(note.spec)):
             text = "the data of a send were changed before it was waited for"
-            self._log.fault("changed", text, note.call)
+            self.log.fault("changed", text, note.call)
         if note.receive is not None:
-            self._log.received(note.receive, status)
+            self.log.received(note.receive, status)
             note.receive = None
         note.sum = None  # an inactive request has none
         if not note.is_persistent:
             note.spec = request._check = None
-            self._log.notes.pop(id(note), None)
+            self.log.notes.pop(id(note), None)
+
+
+class _Listener:
+    """Listens to calls of one kind, and ends nothing."""
+
+    def __init__(self, messages: Messages) -> None:
+        self.messages, self.log, self.choices = messages, messages.log, messages.choices
+
+    def ends(self, call: MadeCall, kept: Any) -> None:
+        """Do nothing."""
+
+
+class _Sends(_Listener):
+    """A standard send is made synchronous, so that one that relies on buffers waits."""
+
+    def begins(self, call: MadeCall) -> tuple[int, StartedCall, Any]:
+        """Keep a send that does not return before its receiver can go on."""
+        row, comm = call.row, call.on
+        given = call.given
+        tag, data = given.get("tag", 0), given.get(row.arguments[0].name)
+        number = self.log.message(row.name, PICKLED if row.takes_objects else buffer(data))
+        start = partial(self.log.sent, self.log.known(comm), given.get("dest"), tag, number)
+        if row.name in calls.SYNCHRONOUS:
+            call.function = getattr(type(comm), calls.SYNCHRONOUS[row.name])
+        if row.how == calls.BLOCKING:
+            start()
+        return number, start, None if row.takes_objects else data
+
+    def ends(self, call: MadeCall, kept: tuple[int, StartedCall, Any]) -> None:
+        """Keep a note with a request."""
+        number, start, data = kept
+        if call.error is None and call.row.how != calls.BLOCKING:
+            self.messages.begun(call.result, call.row.name, number, start, data)
+
+
+class _Receives(_Listener):
+    def begins(self, call: MadeCall) -> tuple[Any, Any, int, bool]:
+        """Keep that it is posted, and let it take another message than MPI would."""
+        row, given = call.row, call.given
+        for name, default in _ENDS.items():
+            given.setdefault(name, default)
+        known, begins = self.log.known(call.on), row.how != calls.BLOCKING
+        room = PICKLED if row.takes_objects else buffer(given.get("buf"))
+        number = self.log.message(row.name, room, given["source"])
+        if not row.takes_objects:
+            given["buf"] = in_bytes(given.get("buf"))
+        posted, is_own = None, not begins and given.get("status") is None
+        if row.how != calls.PERSISTENT:
+            choice = self.choices.choose(
+                call.on, known, given, "tag", number, room=room[1], blocks=not begins
+            )
+            posted = self.log.posted(known, given["source"], given["tag"], number, choice)
+        if is_own:
+            given["status"] = MPI.Status()
+        return known, posted, number, is_own
+
+    def ends(self, call: MadeCall, kept: tuple[Any, Any, int, bool]) -> None:
+        """Keep what has come, also what does not fit."""
+        known, posted, number, is_own = kept
+        row, given, log = call.row, call.given, self.log
+        if call.error is not None:
+            error, status = call.error, given.get("status")
+            is_long = isinstance(error, MPI.Exception) and error.error_class == MPI.ERR_TRUNCATE
+            if is_long or (is_own and given["status"].source != MPI.ANY_SOURCE):
+                log.received(posted, status)
+        elif row.how == calls.BLOCKING:
+            log.received(posted, given.get("status"))
+        else:
+            source, tag = given["source"], given["tag"]
+
+            def start() -> CheckedReceive | None:
+                if row.how != calls.PERSISTENT:
+                    return posted  # type: ignore[no-any-return]
+                return log.posted(known, source, tag, number)
+
+            self.messages.begun(call.result, row.name, number, start)
+
+
+class _Probes(_Listener):
+    """Calls that find a message, which they may take, too."""
+
+    def begins(self, call: MadeCall) -> tuple[Any, int, Any]:
+        """Let it find another message than MPI would."""
+        row, given = call.row, call.given
+        for name, default in _ENDS.items():
+            given.setdefault(name, default)
+        given["status"] = given.get("status") or MPI.Status()
+        number = self.log.message(row.name, UNKNOWN, given["source"])
+        known = self.log.known(call.on)
+        choice = self.choices.choose(
+            call.on, known, given, "tag", number, blocks=row.how == calls.BLOCKING
+        )
+        return known, number, choice
+
+    def ends(self, call: MadeCall, kept: tuple[Any, int, Any]) -> None:
+        """Keep what was taken."""
+        (known, number, choice), given = kept, call.given
+        if call.row.has("takes") and call.result is not None:
+            posted = self.log.posted(known, given["source"], given["tag"], number, choice)
+            self.log.received(posted, given["status"])
+
+
+class _Exchanges(_Listener):
+    def begins(self, call: MadeCall) -> tuple[Any, int]:
+        """Keep what it sends, and that it receives."""
+        row, given, log = call.row, call.given, self.log
+        for name, default in _BOTH.items():
+            given.setdefault(name, default)
+        replaces, is_object = row.takes("inout"), row.takes_objects
+        known = log.known(call.on)
+        sent = PICKLED if is_object else buffer(given.get(row.arguments[0].name))
+        got = sent if replaces or is_object else buffer(given.get("recvbuf"))
+        number, receive = log.message(row.name, sent), log.message(row.name, got, given["source"])
+        if not is_object:
+            place = "buf" if replaces else "recvbuf"
+            given[place] = in_bytes(given.get(place))
+        if row.how == calls.BLOCKING and given.get("status") is None:
+            given["status"] = MPI.Status()
+        choice = self.choices.choose(call.on, known, given, "recvtag", receive, room=got[1])
+        posted = log.posted(known, given["source"], given["recvtag"], receive, choice)
+        log.sent(known, given.get("dest"), given["sendtag"], number)
+        return posted, number
+
+    def ends(self, call: MadeCall, kept: tuple[Any, int]) -> None:
+        """Keep what has come, also what does not fit."""
+        (posted, number), given, error = kept, call.given, call.error
+        begins = call.row.how == calls.BEGUN
+        if error is not None:
+            is_long = isinstance(error, MPI.Exception) and error.error_class == MPI.ERR_TRUNCATE
+            if is_long and not begins:
+                self.log.received(posted, given["status"])
+        elif not begins:
+            self.log.received(posted, given["status"])
+        else:
+            data = None if call.row.takes("inout") else given.get("sendbuf")
+            self.messages.begun(call.result, call.row.name, number, lambda: posted, data)
+
+
+class _Starts(_Listener):
+    def begins(self, call: MadeCall) -> None:
+        """Do nothing."""
+
+    def ends(self, call: MadeCall, _: None) -> None:
+        """Keep that persistent requests go on."""
+        if call.error is None:
+            for one in call.on if call.row.is_of_class else (call.on,):
+                note: Note | None = getattr(one, "_check", None)
+                if note is not None:
+                    note.begin()
+
+
+class _OneCompletion(_Listener):
+    def begins(self, call: MadeCall) -> Note | None:
+        """Ask for the status that tells what has come."""
+        note: Note | None = getattr(call.on, "_check", None)
+        if note is not None:
+            if call.given.get("status") is None:
+                call.given["status"] = MPI.Status()
+            if call.row.kind == "wait":
+                self.log.waits(note.name)
+        return note
+
+    def ends(self, call: MadeCall, note: Note | None) -> None:
+        """Take note of what is complete."""
+        if note is None or call.error is not None:
+            return
+        if call.row.kind == "wait" or is_flagged(call.result):
+            self.messages.completed(call.on, note, call.given["status"])
+
+
+class _SeveralCompletions(_Listener):
+    def begins(self, call: MadeCall) -> list[Note | None]:
+        """Ask for the statuses that tell what has come."""
+        notes: list[Note | None] = [getattr(one, "_check", None) for one in call.on]
+        name = call.row.arguments[1].name
+        if any(notes) and call.given.get(name) is None:
+            is_any = name == "status"
+            call.given[name] = MPI.Status() if is_any else [MPI.Status() for _ in call.on]
+        if call.row.kind == "wait":
+            known = [note for note in notes if note is not None]
+            receives = any(note.receive is not None for note in known)
+            for note in known:
+                self.log.waits(note.name, for_others=receives)
+        return notes
+
+    def ends(self, call: MadeCall, notes: list[Note | None]) -> None:
+        """Take note of those that are complete."""
+        if call.error is not None:
+            return
+        requests, name = call.on, call.row.arguments[1].name
+        statuses: Any = call.given.get(name)
+        for at, place in enumerate(completed_places(call.row.name, call.result, len(requests))):
+            if (done := notes[place]) is not None:
+                status = statuses if name == "status" else statuses[at]
+                self.messages.completed(requests[place], done, status)
+
+
+class _Frees(_Listener):
+    def begins(self, call: MadeCall) -> None:
+        """Forget a request that is freed."""
+        note: Note | None = getattr(call.on, "_check", None)
+        if note is not None:
+            if note.is_persistent and not note.is_started:
+                self.log.fault("request", "a request is never started", note.call)
+            self.log.notes.pop(id(note), None)
 
 
 def left_over(note: Note) -> tuple[str, str]:

@@ -1,14 +1,15 @@
-"""Functions around the MPI calls of a program, as those that count calls and their time.
+"""The one function around the MPI calls of a program, and those who listen.
 
-Where a run is observed, traced or checked each call passes one function more. All have the name
-by which the look at stacks passes over them, see `waiting_calls`. Where nobody asks, this module is
-not loaded, and calls are as they are.
+Where a run is traced, checked or counted, or the program asks for the walltime, each call that
+somebody listens to passes one function more. It hands a `MadeCall` to the listeners: before the
+call, whose arguments they may change, and after it, with its result or its error. What a call makes
+itself, and what listeners call, is none of the program's, so nobody hears of it. Where nobody
+listens, this module is not loaded, and calls are as they are.
 """
 
 from __future__ import annotations
 
 import _thread
-import time
 
 from mpi4py import MPI
 
@@ -24,28 +25,63 @@ from runtime.mpi.surface.communicator_classes import (
     Intracomm,
     Topocomm,
 )
-from runtime.mpi.surface.waiting_calls import BLOCKING, NONBLOCKING
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
+    from typing import Any, Protocol
+
+    class CallListener(Protocol):
+        """Hears of the calls of the program. Any thread may call it."""
+
+        def begins(self, call: MadeCall) -> Any:
+            """Take note of a call before it is made; return what `ends` is to get.
+
+            It may change the function and the arguments. What it raises the program gets.
+            """
+            ...
+
+        def ends(self, call: MadeCall, kept: Any) -> None:
+            """Take note of its end. It may change the result of a call that has raised nothing."""
+            ...
+
 
 COMMUNICATORS: tuple[type[Any], ...] = (
     *(Comm, Intracomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Intercomm),
 )
 REQUESTS: tuple[type[Any], ...] = (Request, Prequest)
+MESSAGES: tuple[type[Any], ...] = (Message,)
 
-_OF_REQUESTS = calls.of_kind("wait", "test", "start", of=calls.OF_REQUESTS)
-TESTS = {name for name, call in _OF_REQUESTS.items() if call.kind == "test"}
-TESTS_AND_WAITS = TESTS | {name for name, call in _OF_REQUESTS.items() if call.kind == "wait"}
-"""The calls that may complete requests."""
 
-OF_CLASS = {name for name, call in _OF_REQUESTS.items() if call.is_of_class}
-"""The calls of several requests, which belong to the class."""
+class MadeCall:
+    """A call of the program, while it is made."""
 
-_PROBES = {name for name, call in calls.of_kind("probe").items() if call.has("takes")}
-_sums: dict[str, list[float]] = {}
+    __slots__ = ("_given", "args", "error", "function", "options", "result", "row")
+
+    def __init__(
+        self, row: calls.MpiCall, function: Callable[..., Any], args: Any, options: Any
+    ) -> None:
+        self.row, self.function = row, function
+        self.args, self.options = args, options
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self._given: dict[str, Any] | None = None
+
+    @property
+    def on(self) -> Any:
+        """The communicator or request; for calls of several requests these."""
+        return self.args[0] if self.args else self.options["requests"]
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The arguments that were given, by name; whoever changes them changes the call."""
+        if self._given is None:
+            on, *rest = self.args
+            known = self.row.arguments[1:] if self.row.is_of_class else self.row.arguments
+            self._given = dict(zip([one.name for one in known], rest, strict=False)) | self.options
+            if len(rest) <= len(known):  # else the call says what is wrong
+                self.args, self.options = (on,), self._given
+        return self._given
 
 
 class _Inside(_thread._local):
@@ -57,66 +93,69 @@ class _Inside(_thread._local):
 _inside = _Inside()
 
 
-def put_around(
-    classes: Iterable[type[Any]],
-    names: Iterable[str],
-    make: Callable[[Callable[..., Any], str], Any],
-    mark: str,
+def observe(
+    classes: Iterable[type[Any]], rows: Iterable[calls.MpiCall], listener: CallListener
 ) -> None:
-    """Put what `make` makes of a call and its name around calls of some classes, once.
-
-    The function has the attribute `mark`, by which a class that inherits it is passed over.
-    """
+    """Let a listener hear of some calls of some classes from now on."""
+    rows = tuple(rows)
     for cls in classes:
-        for name in names:
-            call = getattr(cls, name, None)
-            if call is not None and not hasattr(call, mark):
-                made = make(call, name)
-                made.__name__ = made.__qualname__ = name
-                made.__doc__ = call.__doc__
-                setattr(made, mark, call)
-                setattr(cls, name, staticmethod(made) if name in OF_CLASS else made)
+        for row in rows:
+            call = getattr(cls, row.name, None)
+            if call is None:
+                continue
+            if not hasattr(call, "listeners"):
+                _put_around(cls, row, call)
+            listeners = getattr(cls, row.name).listeners
+            if listener not in listeners:  # a class inherits what another one has
+                listeners.append(listener)
 
 
-def observe() -> None:
-    """Count calls from now on."""
-    put_around((*COMMUNICATORS, *REQUESTS), BLOCKING, _counting, "observes")
-    put_around((Message,), ("Recv", "recv"), _counting, "observes")
-    put_around(COMMUNICATORS, NONBLOCKING | _PROBES, _beginning, "begins")
+def as_program(call: Callable[[], object]) -> None:
+    """Call a function of the program while one of its calls begins: what it calls is its own."""
+    before, _inside.call = _inside.call, False
+    try:
+        call()
+    finally:
+        _inside.call = before
 
 
-def counted() -> list[list[object]] | None:
-    """Return each call that was made, how often, and its seconds in all; None if none counts."""
-    if not _sums:
-        return None
-    return [[name, int(calls), seconds] for name, (calls, seconds) in _sums.items() if calls]
-
-
-def _counting(call: Callable[..., Any], name: str) -> Callable[..., Any]:
-    clock = time.perf_counter
-    sums = _sums.setdefault(name, [0, 0.0])
+def _put_around(cls: type[Any], row: calls.MpiCall, function: Callable[..., Any]) -> None:
+    """Replace a call of a class by one that listeners hear of."""
+    listeners: list[CallListener] = []
 
     def observed_call(*args: Any, **options: Any) -> Any:
         if _inside.call:
-            return call(*args, **options)
-        _inside.call, begun = True, clock()
+            return function(*args, **options)
+        made = MadeCall(row, function, args, options)
+        _inside.call = True
         try:
-            return call(*args, **options)
+            kept = [(one, one.begins(made)) for one in listeners]
+            try:
+                made.result = _ours(made.function(*made.args, **made.options))
+            except BaseException as error:
+                made.error = error
+                raise
+            finally:
+                for one, of_one in kept:
+                    one.ends(made, of_one)
         finally:
-            sums[1] += clock() - begun
-            sums[0] += 1
             _inside.call = False
+        return made.result
 
-    return observed_call
+    around: Any = observed_call
+    around.__name__ = around.__qualname__ = row.name
+    around.__doc__, around.listeners = function.__doc__, listeners
+    setattr(cls, row.name, staticmethod(around) if hasattr(function, "__self__") else around)
 
 
-def _beginning(call: Callable[..., Any], _: str) -> Callable[..., Any]:
-    """Return what native MPI makes in a communicator of one cluster as ours, which is counted."""
-
-    def observed_call(*args: Any, **options: Any) -> Any:
-        made = call(*args, **options)
-        if type(made) is MPI.Request:
-            return MPI.Request.__new__(Request, made)  # quicker than a call of the class
-        return Message(made) if type(made) is MPI.Message else made
-
-    return observed_call
+def _ours(result: Any) -> Any:
+    """Return what native MPI makes in a communicator of one cluster as ours, which is heard of."""
+    if isinstance(result, MPI.Request):
+        if not isinstance(result, Request):
+            kind = Prequest if isinstance(result, MPI.Prequest) else Request
+            return MPI.Request.__new__(kind, result)  # quicker than a call of the class
+    elif type(result) is MPI.Message:
+        return Message(result)
+    elif type(result) is tuple and len(result) == 2:  # a communicator, and when it may be used
+        return result[0], _ours(result[1])
+    return result

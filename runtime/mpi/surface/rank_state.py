@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
@@ -30,7 +29,6 @@ from runtime.mpi.surface.waiting_calls import (
     CallWatch,
     facts_of_call,
     plain_state,
-    variables,
 )
 from runtime.part_names import cluster_of
 from runtime.rank_name import RankName
@@ -213,10 +211,10 @@ def _unreceived_inside(besides: Iterable[MPI.Comm] = ()) -> list[list[object]]:
     return found
 
 
-def _unreceived_beside(caller: FrameType) -> list[list[object]]:
+def _unreceived_beside(used: object) -> list[list[object]]:
     """Return the same while a rank waits for a request, of which only native MPI knows whose it is.
 
-    The communicators of the program are those in the variables of the frame that waits.
+    `used` is the communicator on which the program has begun something last.
     """
     engine = predefined.running_engine()
     if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
@@ -224,11 +222,8 @@ def _unreceived_beside(caller: FrameType) -> list[list[object]]:
     if engine is not None and not engine.lock.acquire(timeout=LOCK_TIMEOUT):
         return []
     try:
-        own = [
-            one for one in variables(caller)
-            if isinstance(one, MPI.Intracomm) and one and not _members(one)
-        ]  # fmt: skip
-        return _unreceived_inside(own)
+        is_native = isinstance(used, MPI.Intracomm) and used and not _members(used)
+        return _unreceived_inside((used,) if is_native else ())  # type: ignore[arg-type]
     finally:
         if engine is not None:
             engine.lock.release()
@@ -262,27 +257,28 @@ def _told(call: CallOfThread, cluster: str, stray: list[list[object]]) -> dict[s
 
 
 def _details_of(call: CallOfThread, cluster: str, stray: list[list[object]]) -> dict[str, object]:
-    values = {} if call.frame is None else call.frame.f_locals
-    peers = NamedPeers(values.get("self"), cluster)
-    if call.name in RECEIVES and "source" in values and call.seconds > SETTLED:
-        stray += _instead(values["self"], values["source"], peers, cluster)
-    parts, needs_all = _parts(call.name, values, peers)
-    if call.name in WAITS and _UNKNOWN in parts and call.seconds > SETTLED:
-        stray += _unreceived_beside(call.caller)
+    name, *told = call.written or (call.name,)
+    is_wait = name in WAITS
+    peers = NamedPeers(None if is_wait or not told else told[0], cluster)
+    if name in RECEIVES and call.seconds > SETTLED:
+        stray += _instead(told[0], told[1], peers, cluster)
+    parts, needs_all = _parts(name, told, peers)
+    if is_wait and _UNKNOWN in parts and call.seconds > SETTLED:
+        stray += _unreceived_beside(call.begun_on)
     known = [one for one in parts if one is not None]
-    m = peers.members or _members_of_request(values)
+    m: Any = peers.members or (_members_of_request(told[0]) if is_wait and told else None)
     if m is not peers.members:
         peers.facts = [m.context.hex(), _name_of(None, m.native), _runs(_names_of(_all_of(m)))]
     is_collective = any(one[0] == "collective" for one in known)
-    root = values.get("root")
-    collective = calls.COLLECTIVES.get(call.name)
+    root, data = told[1:3] if name in calls.COLLECTIVES else (None, None)
+    has_size = name in calls.COLLECTIVES and calls.COLLECTIVES[name].equal
     return facts_of_call(call) | {
         "parts": known or [list(_UNKNOWN)],
         "comm": peers.facts,
         "needs_all": needs_all,
         "turn": m.collecting.mismatches.count if is_collective and m and m.collecting else None,
         "root": peers.name(root) if is_collective else "",
-        "size": _size(values.get(collective.equal)) if collective and collective.equal else None,
+        "size": _size(data) if has_size else None,
     }
 
 
@@ -293,28 +289,23 @@ def _size(buffer: object) -> int | None:
     return size if isinstance(size, int) else None
 
 
-def _parts(name: str, values: dict[str, Any], peers: NamedPeers) -> tuple[list[Part | None], bool]:
+def _parts(name: str, told: Sequence[Any], peers: NamedPeers) -> tuple[list[Part | None], bool]:
     """Return what a call waits for, and whether it waits for all of it."""
-    if name in SENDS and "dest" in values:
-        return [peers.part("send", values["dest"], values["tag"])], True
-    if name in RECEIVES and "source" in values:
-        return [peers.part("receive", values["source"], values["tag"])], True
-    if name in EXCHANGES and "dest" in values:
-        return [
-            peers.part("receive", values["source"], values["recvtag"]),
-            peers.part("send", values["dest"], values["sendtag"]),
-        ], True
+    if name in SENDS:
+        return [peers.part("send", *told[1:])], True
+    if name in RECEIVES:
+        return [peers.part("receive", *told[1:])], True
+    if name in EXCHANGES:
+        return [peers.part("receive", *told[1:3]), peers.part("send", *told[3:])], True
     if name in COLLECTIVES:
         return [list(_COLLECTIVE)], True
-    requests = values.get("requests")
+    requests = told[0] if told else None
     if isinstance(requests, (list, tuple)):
         parts = [part for one in requests for part in _parts_of_request(one)]
         are_known = all(getattr(one, "_operation", None) is not None for one in requests)
         # only native MPI knows which of several of its requests are done
         return parts, name.lower() == "waitall" and are_known
-    if "self" in values and name.lower() == "wait":
-        return _parts_of_request(values["self"]), True
-    return [list(_UNKNOWN)], True
+    return _parts_of_request(requests), True
 
 
 def _parts_of_request(request: object) -> list[Part | None]:
@@ -354,8 +345,8 @@ def _members(comm: object) -> CommunicatorMembers | None:
     return found
 
 
-def _members_of_request(values: dict[str, Any]) -> Any:
-    for one in (values.get("self"), *(values.get("requests") or ())):
+def _members_of_request(waited: Any) -> Any:
+    for one in waited if isinstance(waited, (list, tuple)) else (waited,):
         m = getattr(one, "_members", None)
         if m is not None:
             return m

@@ -55,9 +55,9 @@ def start() -> Predefined:
             _use_modes(_made.comms, link)
         predefined.settle(_made)
         if link is not None and link.wrapper.settings.is_observed:
-            from runtime.mpi.surface.observed_calls import observe
+            from runtime.mpi.surface.counted_calls import count
 
-            observe()
+            count()
         if link is not None and link.wrapper.settings.is_traced:
             from runtime.mpi.surface.traced_calls import trace
 

@@ -1,13 +1,9 @@
 """Keeps the latest MPI calls of this rank and its messages, where a run is traced.
 
-Each call of the program passes one function more, which takes the time before and after it and adds
-a packed row to a ring. So a trace has what the program asked for: its own messages, inside a
-cluster as between clusters, but not those of which collectives are made. Where nobody traces, this
-module is not loaded, and calls are as they are.
-
-Calls that are made of other traced ones (collectives, exchanges, completions of several requests)
-mark their thread, and what is called inside leaves no row. Sends and receives are made of no traced
-calls, and no traced call is made of them, so these, the shortest, neither ask nor mark.
+It listens to the calls of the program, takes the time before and after each and adds a packed row
+to a ring. So a trace has what the program asked for: its own messages, inside a cluster as between
+clusters, but not those of which collectives are made. Where nobody traces, this module is not
+loaded.
 
 A receive is known when it is complete: then its status tells who has sent. One that the program
 begins leaves a note at its request, which becomes a row when a wait or test completes it. MPI
@@ -20,10 +16,10 @@ from __future__ import annotations
 import _thread
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from struct import error as StructError
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -34,19 +30,10 @@ from runtime.matching.traced import NO_COMMUNICATOR, ROW, UNKNOWN
 from runtime.membership.rank_link import current
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.requests.parts import completed_places, is_flagged
-from runtime.mpi.surface.observed_calls import (
-    COMMUNICATORS,
-    OF_CLASS,
-    REQUESTS,
-    TESTS,
-    TESTS_AND_WAITS,
-    put_around,
-)
-from runtime.mpi.surface.waiting_calls import (
-    COLLECTIVES,
-    EXCHANGES,
-    NONBLOCKING,
-)
+from runtime.mpi.surface.observed_calls import COMMUNICATORS, REQUESTS, observe
+
+if TYPE_CHECKING:
+    from runtime.mpi.surface.observed_calls import MadeCall
 
 MOST_ROWS = 1 << 16
 """So many of the latest rows of a rank are kept."""
@@ -58,23 +45,14 @@ MOST_COMMUNICATORS = 256
 """The rows of further communicators say nothing about their members."""
 
 
-class _TracedRequest(MPI.Request):
-    """A request of native MPI, at which a receive leaves its note."""
-
-    _posted: tuple[float, int] | None = None
-
-
 _MOST = (1 << 31) - 1
-_clock, _pack = time.monotonic, ROW.pack
+_clock = time.monotonic
 _ANY_SOURCE, _ANY_TAG = MPI.ANY_SOURCE, MPI.ANY_TAG
-
-Call = Callable[..., Any]
 
 
 class _Rows:
     """The ring, and what the numbers in it stand for.
 
-    Functions around short calls append rows themselves: a call more would cost as much as they do.
     A row is bytes and no tuple, at which the collector of garbage would look again and again.
     """
 
@@ -112,24 +90,24 @@ class _Rows:
     def add(self, begun: float, ended: float, call: int, comm: int, *numbers: Any) -> None:
         """Add a row; a rank, tag or size that is no number, or too large a one, is unknown."""
         self.counts[call] += 1
-        self.ring.append(ROW.pack(begun, ended, call, comm, *map(_number, numbers)))
+        try:
+            row = ROW.pack(begun, ended, call, comm, *numbers)
+        except StructError:
+            row = ROW.pack(begun, ended, call, comm, *map(_number, numbers))
+        self.ring.append(row)
 
     def communicators(self) -> list[list[Any]]:
         """Return of each communicator its name, what all members know it by, and its peers."""
         return [[_name(comm), *members] for comm, *members in self._comms]
 
 
-class _Inside(_thread._local):
-    """Whether this thread is in a call already: what that calls is none of the program's.
+class _Latest(_thread._local):
+    """The number of the plan that this thread's latest collective over several clusters took."""
 
-    `plan` is the number of the plan that the latest collective over several clusters took.
-    """
-
-    call = False
     plan = UNKNOWN
 
 
-_rows, _inside = _Rows(), _Inside()
+_rows, _latest = _Rows(), _Latest()
 _SENT, _RECEIVED = _rows.call("", traced.SENT), _rows.call("", traced.RECEIVED)
 
 
@@ -139,20 +117,16 @@ def trace() -> None:
         communicator._traced = None  # its number in rows, once it has one
     for request in REQUESTS:
         request._posted = None  # of a receive that goes on: when, and on which communicator
-    for classes, kinds in (
-        (COMMUNICATORS, _OF_COMMUNICATORS),
-        ((*REQUESTS, _TracedRequest), _OF_REQUESTS),
-    ):
-        for names, make, kind in kinds:
-            put_around(classes, names, partial(_numbered, make, kind), "traces")
+    for classes, rows, listener in _listening():
+        observe(classes, rows, listener)
     from runtime.mpi.collectives.state import Collecting
 
-    choose: Call = Collecting.chosen
+    choose: Callable[..., Choice] = Collecting.chosen
 
     def chosen(self: Any, *args: Any, **options: Any) -> Choice:
-        found: Choice = choose(self, *args, **options)
-        if _inside.call and found.plan:
-            _inside.plan = _rows.plan(str(found))
+        found = choose(self, *args, **options)
+        if found.plan:
+            _latest.plan = _rows.plan(str(found))
         return found
 
     setattr(Collecting, "chosen", chosen)  # noqa: B010 - a method of a class
@@ -172,248 +146,161 @@ def recorded(rows_at_a_time: int = 20_000) -> Iterator[tuple[dict[str, Any], byt
         yield head, b"".join(rows[at : at + rows_at_a_time])
 
 
-# --- around calls: all have the name by which the look at stacks passes over them --------------
+# --- listeners: one for each kind of call ---------------------------------------------------------
 
 
-def _numbered(make: Callable[..., Call], kind: str, call: Call, name: str) -> Call:
-    return make(call, _rows.call(name, kind), name)
+class _Kind:
+    """Listens to calls of one kind; `ends` is told when a call has begun."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._numbers: dict[str, int] = {}
+
+    def begins(self, _: MadeCall) -> Any:
+        """Return the time."""
+        return _clock()
+
+    def add(self, begun: float, call: MadeCall, *numbers: Any) -> float:
+        """Add a row for a call; return the time at its end."""
+        end, name = _clock(), call.row.name
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers[name] = _rows.call(name, self._kind)
+        _rows.add(begun, end, number, *numbers)
+        return end
 
 
-def _send(call: Call, number: int, name: str) -> Call:
-    append, counts = _rows.ring.append, _rows.counts
-    begins = name in NONBLOCKING
-
-    def observed_call(self: Any, buf: Any, dest: int, tag: int = 0) -> Any:
-        if (comm := self._traced) is None:
-            comm = _rows.remember(self)
-        begun = _clock()
-        try:
-            result = call(self, buf, dest, tag)
-            return _noted(result) if begins else result
-        finally:
-            end, size = _clock(), getattr(buf, "nbytes", UNKNOWN)
-            try:
-                append(_pack(begun, end, number, comm, dest, tag, size))
-                counts[number] += 1
-            except StructError:
-                _rows.add(begun, end, number, comm, dest, tag, size)
-
-    return observed_call
+class _Sends(_Kind):
+    def ends(self, call: MadeCall, begun: float) -> None:
+        given, comm = call.given, _rows.remember(call.on)
+        size = getattr(given.get(call.row.arguments[0].name), "nbytes", UNKNOWN)
+        self.add(begun, call, comm, given.get("dest"), given.get("tag", 0), size)
 
 
-def _send_object(call: Call, number: int, name: str) -> Call:
-    send = _send(call, number, name)
+class _Receives(_Kind):
+    def begins(self, call: MadeCall) -> float:
+        given = call.given
+        source, tag = given.get("source", _ANY_SOURCE), given.get("tag", _ANY_TAG)
+        if given.get("status") is None and (source == _ANY_SOURCE or tag == _ANY_TAG):
+            given["status"] = MPI.Status()
+        return _clock()
 
-    def observed_call(self: Any, obj: Any, dest: int, tag: int = 0) -> Any:
-        return send(self, obj, dest, tag)
-
-    return observed_call
-
-
-def _receive(call: Call, number: int, name: str) -> Call:
-    append, counts = _rows.ring.append, _rows.counts
-    needs_buffer = name == "Recv"
-
-    def observed_call(
-        self: Any, buf: Any = None, source: int = _ANY_SOURCE, tag: int = _ANY_TAG,
-        status: Any = None,
-    ) -> Any:  # fmt: skip
-        if (comm := self._traced) is None:
-            comm = _rows.remember(self)
-        if status is None and (source == _ANY_SOURCE or tag == _ANY_TAG):
-            status = MPI.Status()
-        begun = _clock()
-        try:
-            return call(self, buf, source, tag, status)
-        finally:
-            end, size = _clock(), getattr(buf, "nbytes", UNKNOWN) if needs_buffer else UNKNOWN
-            if status is not None:
-                source, tag, size = status.source, status.tag, status.count
-            try:
-                append(_pack(begun, end, number, comm, source, tag, size))
-                counts[number] += 1
-            except StructError:
-                _rows.add(begun, end, number, comm, source, tag, size)
-
-    return observed_call
+    def ends(self, call: MadeCall, begun: float) -> None:
+        given, comm = call.given, _rows.remember(call.on)
+        status = given.get("status")
+        if status is not None:
+            came = status.source, status.tag, status.count
+        else:
+            size = UNKNOWN if call.row.takes_objects else getattr(given["buf"], "nbytes", UNKNOWN)
+            came = given["source"], given["tag"], size
+        self.add(begun, call, comm, *came)
 
 
-def _post(call: Call, number: int, _name: str) -> Call:
-    append, counts = _rows.ring.append, _rows.counts
-
-    def observed_call(
-        self: Any, buf: Any = None, source: int = _ANY_SOURCE, tag: int = _ANY_TAG
-    ) -> Any:
-        if (comm := self._traced) is None:
-            comm = _rows.remember(self)
-        begun = _clock()
-        request = _noted(call(self, buf, source, tag))
-        request._posted = begun, comm
-        append(_pack(begun, _clock(), number, comm, source, tag, UNKNOWN))
-        counts[number] += 1
-        return request
-
-    return observed_call
+class _Posts(_Kind):
+    def ends(self, call: MadeCall, begun: float) -> None:
+        if call.error is not None:
+            return
+        given, comm = call.given, _rows.remember(call.on)
+        call.result._posted = begun, comm
+        ends = given.get("source", _ANY_SOURCE), given.get("tag", _ANY_TAG)
+        self.add(begun, call, comm, *ends, UNKNOWN)
 
 
-def _exchange(call: Call, number: int, name: str) -> Call:
-    # mpi4py's arguments: those of `Sendrecv_replace` have no second buffer
-    names = ["sendbuf", "dest", "sendtag", "recvbuf", "source", "recvtag", "status"]
-    if name == "sendrecv":
-        names[0] = "sendobj"
-    elif name == "Sendrecv_replace":
-        names[0] = "buf"
-        del names[3]
+class _Exchanges(_Kind):
+    def begins(self, call: MadeCall) -> float:
+        call.given["status"] = call.given.get("status") or MPI.Status()
+        return _clock()
 
-    def observed_call(self: Any, *args: Any, **options: Any) -> Any:
-        if _inside.call:
-            return call(self, *args, **options)
-        given: dict[str, Any] = {"sendtag": 0, "source": _ANY_SOURCE, "recvtag": _ANY_TAG}
-        given |= dict(zip(names, args, strict=False)) | options
-        status = given.get("status") or MPI.Status()
-        given["status"] = status
-        comm, _inside.call, begun = _rows.remember(self), True, _clock()
-        try:
-            result = call(self, **given)
-        finally:
-            _inside.call, end = False, _clock()
-            _rows.add(begun, end, number, comm, UNKNOWN, UNKNOWN, UNKNOWN)
-        size = getattr(given[names[0]], "nbytes", UNKNOWN)
-        _rows.add(begun, end, _SENT, comm, given["dest"], given["sendtag"], size)
-        _rows.add(begun, end, _RECEIVED, comm, status.source, status.tag, status.count)
-        return result
-
-    return observed_call
+    def ends(self, call: MadeCall, begun: float) -> None:
+        given, comm = call.given, _rows.remember(call.on)
+        end = self.add(begun, call, comm, UNKNOWN, UNKNOWN, UNKNOWN)
+        if call.error is None:
+            status = given["status"]
+            size = getattr(given[call.row.arguments[0].name], "nbytes", UNKNOWN)
+            _rows.add(begun, end, _SENT, comm, given["dest"], given.get("sendtag", 0), size)
+            _rows.add(begun, end, _RECEIVED, comm, status.source, status.tag, status.count)
 
 
-def _plain(call: Call, number: int, name: str) -> Call:
-    append, counts = _rows.ring.append, _rows.counts
-    row = calls.COLLECTIVES.get(name)
-    at, begins = row.place("root") if row else None, name in NONBLOCKING
-    usual = _rows.plan(NATIVE) if _rows.calls[number][1] == traced.COLLECTIVE else UNKNOWN
+class _Others(_Kind):
+    """Collectives, and calls that wait for something else than one message."""
 
-    def observed_call(self: Any, *args: Any, **options: Any) -> Any:
-        if _inside.call:
-            return call(self, *args, **options)
-        if (comm := self._traced) is None:
-            comm = _rows.remember(self)
-        _inside.call, begun = True, _clock()
-        try:
-            result = call(self, *args, **options)
-            return _noted(result) if begins else result
-        finally:
-            _inside.call, end = False, _clock()
-            if (plan := _inside.plan) != UNKNOWN:
-                _inside.plan = UNKNOWN
-            elif self._members is None:
-                plan = usual
-            root: Any = UNKNOWN
-            if at is not None:
-                root = args[at] if len(args) > at else options.get("root", 0)
-            size = getattr(args[0], "nbytes", UNKNOWN) if args else UNKNOWN
-            try:
-                append(_pack(begun, end, number, comm, root, plan, size))
-                counts[number] += 1
-            except StructError:
-                _rows.add(begun, end, number, comm, root, plan, size)
+    def begins(self, call: MadeCall) -> tuple[float, int]:
+        _latest.plan = UNKNOWN
+        return _clock(), _rows.remember(call.on)  # now that it is no other one's place yet
 
-    return observed_call
+    def ends(self, call: MadeCall, kept: tuple[float, int]) -> None:
+        begun, comm = kept
+        plan, _latest.plan = _latest.plan, UNKNOWN
+        is_native = call.on._members is None and self._kind == traced.COLLECTIVE
+        if plan == UNKNOWN and is_native:
+            plan = _rows.plan(NATIVE)
+        root = call.given.get("root", 0) if call.row.takes("root") else UNKNOWN
+        first = call.row.arguments[0].name if call.row.arguments else ""
+        size = getattr(call.given.get(first), "nbytes", UNKNOWN)
+        self.add(begun, call, comm, root, plan, size)
 
 
-def _complete_one(call: Call, number: int, name: str) -> Call:
-    append, counts = _rows.ring.append, _rows.counts
-    is_test = name in TESTS
+class _OneCompletion(_Kind):
+    def begins(self, call: MadeCall) -> float:
+        if call.on._posted is not None and call.given.get("status") is None:
+            call.given["status"] = MPI.Status()
+        return _clock()
 
-    def observed_call(self: Any, status: Any = None) -> Any:
-        if _inside.call:
-            return call(self, status)
-        if (posted := self._posted) is not None and status is None:
-            status = MPI.Status()
-        begun, result = _clock(), None
-        try:
-            result = call(self, status)
-            return result
-        finally:
-            end, done = _clock(), not is_test or is_flagged(result)
-            if done:
-                append(_pack(begun, end, number, NO_COMMUNICATOR, UNKNOWN, UNKNOWN, UNKNOWN))
-                counts[number] += 1
-            if posted is not None and done and status is not None:
-                self._posted = None
-                begun, comm = posted
-                source, tag, size = status.source, status.tag, status.count
-                try:
-                    append(_pack(begun, end, _RECEIVED, comm, source, tag, size))
-                    counts[_RECEIVED] += 1
-                except StructError:
-                    _rows.add(begun, end, _RECEIVED, comm, source, tag, size)
-
-    return observed_call
+    def ends(self, call: MadeCall, begun: float) -> None:
+        request, status = call.on, call.given.get("status")
+        if call.row.kind == "test" and not is_flagged(call.result):
+            return
+        end = self.add(begun, call, NO_COMMUNICATOR, UNKNOWN, UNKNOWN, UNKNOWN)
+        if request._posted is not None and status is not None:
+            posted, comm = request._posted
+            request._posted = None
+            _rows.add(posted, end, _RECEIVED, comm, status.source, status.tag, status.count)
 
 
-def _complete_several(call: Call, number: int, name: str) -> Call:
-    is_test, is_any = name in TESTS, name[4:] == "any"
+class _SeveralCompletions(_Kind):
+    def begins(self, call: MadeCall) -> float:
+        name = call.row.arguments[1].name
+        if call.given.get(name) is None and any(getattr(one, "_posted", None) for one in call.on):
+            is_any = name == "status"
+            call.given[name] = MPI.Status() if is_any else [MPI.Status() for _ in call.on]
+        return _clock()
 
-    def observed_call(requests: Sequence[Any], *args: Any, **options: Any) -> Any:
-        if _inside.call:
-            return call(requests, *args, **options)
-        statuses: Any = next(iter((*args, *options.values())), None)
-        posted: list[Any] = [getattr(one, "_posted", None) for one in requests]
-        if any(posted) and statuses is None:
-            statuses = MPI.Status() if is_any else [MPI.Status() for _ in requests]
-        _inside.call, begun = True, _clock()
-        try:
-            result = call(requests, statuses)
-        finally:
-            _inside.call = False
-        end, places = _clock(), completed_places(name, result, len(requests))
-        if places or not is_test:
-            _rows.add(begun, end, number, NO_COMMUNICATOR, UNKNOWN, UNKNOWN, UNKNOWN)
+    def ends(self, call: MadeCall, begun: float) -> None:
+        if call.error is not None:
+            return
+        requests, name = call.on, call.row.arguments[1].name
+        places = completed_places(call.row.name, call.result, len(requests))
+        if not places and call.row.kind == "test":
+            return
+        statuses: Any = call.given.get(name)
+        end = self.add(begun, call, NO_COMMUNICATOR, UNKNOWN, UNKNOWN, UNKNOWN)
         for at, place in enumerate(places):
-            if posted[place] is not None:
+            if (kept := getattr(requests[place], "_posted", None)) is not None:
                 requests[place]._posted = None
-                (posted_at, comm), status = posted[place], statuses if is_any else statuses[at]
-                came = status.source, status.tag, status.count
-                _rows.add(posted_at, end, _RECEIVED, comm, *came)
-        return result
-
-    return observed_call
+                (posted, comm), status = kept, statuses if name == "status" else statuses[at]
+                _rows.add(posted, end, _RECEIVED, comm, status.source, status.tag, status.count)
 
 
-_WAITS, _BEGINS = (calls.BLOCKING,), (calls.BEGUN,)
-_SENDS = calls.of_kind("send", how=_WAITS + _BEGINS)
-
-_Kinds = tuple[tuple[Collection[str], Callable[..., Call], str], ...]
-
-_OF_COMMUNICATORS: _Kinds = (
-    ({name for name in _SENDS if name[0].isupper()}, _send, traced.SEND),
-    ({name for name in _SENDS if name[0].islower()}, _send_object, traced.SEND),
-    (calls.of_kind("receive", how=_WAITS), _receive, traced.RECEIVE),
-    (calls.of_kind("receive", how=_BEGINS), _post, traced.POST),
-    (EXCHANGES, _exchange, traced.WAIT),
-    (
-        calls.of_kind("exchange", how=_BEGINS) | calls.of_kind("probe", how=_WAITS),
-        _plain,
-        traced.WAIT,
-    ),
-    (COLLECTIVES | {*calls.of_kind("collective", "copy", how=_BEGINS)}, _plain, traced.COLLECTIVE),
-)
-"""The functions around calls."""
-
-_OF_REQUESTS: _Kinds = (
-    (TESTS_AND_WAITS - OF_CLASS, _complete_one, traced.WAIT),
-    (TESTS_AND_WAITS & OF_CLASS, _complete_several, traced.WAIT),
-)
+def _listening() -> Iterator[tuple[Any, Any, Any]]:
+    """Yield classes, rows of calls, and who listens to them."""
+    waits, begins = (calls.BLOCKING,), (calls.BEGUN,)
+    of = partial(calls.of_kind, how=waits)
+    yield COMMUNICATORS, calls.of_kind("send", how=waits + begins).values(), _Sends(traced.SEND)
+    yield COMMUNICATORS, of("receive").values(), _Receives(traced.RECEIVE)
+    yield COMMUNICATORS, calls.of_kind("receive", how=begins).values(), _Posts(traced.POST)
+    yield COMMUNICATORS, of("exchange").values(), _Exchanges(traced.WAIT)
+    others = of("probe") | calls.of_kind("exchange", how=begins)
+    yield COMMUNICATORS, others.values(), _Others(traced.WAIT)
+    collective = of("collective", "copy", "make")
+    collective |= calls.of_kind("collective", "copy", how=begins)
+    yield COMMUNICATORS, collective.values(), _Others(traced.COLLECTIVE)
+    completions = calls.of_kind("wait", "test", of=calls.OF_REQUESTS).values()
+    one, several = _OneCompletion(traced.WAIT), _SeveralCompletions(traced.WAIT)
+    yield REQUESTS, [row for row in completions if not row.is_of_class], one
+    yield REQUESTS, [row for row in completions if row.is_of_class], several
 
 
 # --- what calls tell ------------------------------------------------------------------------------
-
-
-def _noted(request: Any) -> Any:
-    """Return a request of native MPI as one whose waits are traced."""
-    if type(request) is MPI.Request:
-        return MPI.Request.__new__(_TracedRequest, request)  # quicker than a call of the class
-    return request
 
 
 def _number(value: Any) -> int:

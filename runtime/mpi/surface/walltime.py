@@ -7,22 +7,20 @@ nobody is asked, and the clocks of hosts may be wrong.
 from __future__ import annotations
 
 import math
-import sys
 import time
 from _thread import get_ident
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar
 
+from runtime import calls
 from runtime.membership.rank_link import current
 from runtime.mpi.progress.predefined import running_engine
-from runtime.mpi.surface.observed_calls import COMMUNICATORS, REQUESTS, put_around
-from runtime.mpi.surface.waiting_calls import BLOCKING, LOOKS, NONBLOCKING
+from runtime.mpi.surface.observed_calls import COMMUNICATORS, REQUESTS, as_program, observe
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from runtime.machine.wrapper import RankWrapper
+    from runtime.mpi.surface.observed_calls import MadeCall
 
 Save = TypeVar("Save", bound=Callable[[], object])
 
@@ -66,28 +64,31 @@ def Before_walltime(save: Save) -> Save:
     """
     link = current()
     if link is not None:
-        make = partial(_saving, link.wrapper)
-        put_around((*COMMUNICATORS, *REQUESTS), BLOCKING | NONBLOCKING | LOOKS, make, "saves")
+        saving, hows = _saving(link.wrapper), (calls.BLOCKING, calls.BEGUN, calls.LOOK)
+        kinds = ("send", "receive", "probe", "exchange", "collective", "copy", "make")
+        observe(COMMUNICATORS, calls.of_kind(*kinds, how=hows).values(), saving)
+        observe(REQUESTS, calls.of_kind("wait", "test", of=calls.OF_REQUESTS).values(), saving)
         _registered.append((get_ident(), save))
     return save
 
 
-def _saving(wrapper: RankWrapper, call: Callable[..., Any], _: str) -> Callable[..., Any]:
-    clock = time.monotonic
+class Saving:
+    """Calls what is due before a call of the program."""
 
-    def observed_call(*args: Any, **options: Any) -> Any:
-        if _registered and clock() >= wrapper.saves:
-            _save(sys._getframe(1))
-        return call(*args, **options)
+    def __init__(self, wrapper: RankWrapper) -> None:
+        self._wrapper = wrapper
 
-    return observed_call
+    def begins(self, _: MadeCall) -> None:
+        """Call what this thread has registered, once it is time."""
+        if _registered and time.monotonic() >= self._wrapper.saves:
+            me = get_ident()
+            due = [save for thread, save in _registered if thread == me]
+            _registered[:] = [one for one in _registered if one[0] != me]
+            for save in due:
+                as_program(save)
+
+    def ends(self, call: MadeCall, _: None) -> None:
+        """Do nothing."""
 
 
-def _save(caller: FrameType) -> None:
-    if caller.f_globals.get("__name__", "").startswith("runtime.mpi."):
-        return  # that is within a call of the program
-    me = get_ident()
-    due = [save for thread, save in _registered if thread == me]
-    _registered[:] = [one for one in _registered if one[0] != me]
-    for save in due:
-        save()
+_saving = cache(Saving)

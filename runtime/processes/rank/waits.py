@@ -72,8 +72,8 @@ class RankWaits:
         """Tell which messages are left that nobody has received; no more is told afterwards."""
         self._has_ended = True
         self._look_at_native_code()
-        observed = sys.modules.get("runtime.mpi.surface.observed_calls")
-        if observed is not None and (counted := observed.counted()) is not None:
+        counts = sys.modules.get("runtime.mpi.surface.counted_calls")
+        if counts is not None and (counted := counts.counted()) is not None:
             self._wrapper.appeals.called(self._wrapper.member, counted)
         traced = sys.modules.get("runtime.mpi.surface.traced_calls")
         if traced is not None:
@@ -143,12 +143,12 @@ def _add_messages_of_codes(state: dict[str, object]) -> None:
     """Add the waits for messages of other codes."""
     coupled = sys.modules.get("runtime.coupling.rank_side")
     for thread, call in () if coupled is None else coupled.awaited():
-        from runtime.mpi.surface.waiting_calls import program_frame, where
+        from runtime.mpi.surface.waiting_calls import line_of
 
-        frame, waits = sys._current_frames().get(thread), state["waits"]
+        line, waits = line_of(thread), state["waits"]
         assert isinstance(waits, list)
-        if frame is not None and call["parts"]:
-            waits.append({**call, "where": where(program_frame(frame))})
+        if line and call["parts"]:
+            waits.append({**call, "where": line})
         else:
             state["may_act"] = True
 

@@ -1,37 +1,34 @@
-"""In which calls threads are, read from their stacks: whether it is the same call still."""
+"""In which calls threads are, as they have written down, and whether it is the same call still."""
 
 from __future__ import annotations
 
 import sys
 import threading
-import weakref
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from mpi4py import MPI
 
 from runtime.home import HOME
-from runtime.mpi.surface.observed_calls import _counting
-from runtime.mpi.surface.traced_calls import _complete_one, _rows
-from runtime.mpi.surface.waiting_calls import (
-    CallOfThread,
-    CallWatch,
-    _fingerprint,
-    begun_by,
-    receiver,
-)
+from runtime.mpi.progress.latest_calls import begun, mine, of_threads
+from runtime.mpi.surface.line_calls import waits_for_a_thread
+from runtime.mpi.surface.waiting_calls import CallOfThread, CallWatch
 
 # As if they were of the package: what counts is the file of the code, and its name.
 OURS = """
 def Recv(self, come, go):
+    mine.latest.call = "Recv", self, 1, 7
     come.set()
     assert go.wait(60)
 
 def Iprobe(self, come, go):
     come.set()
     assert go.wait(60)
+
+def Split(self, come, go):
+    mine.latest.outer = "Split", self
+    Recv(self, come, go)
 """
 
 
@@ -39,7 +36,7 @@ class Program:
     """A thread that makes one call after another, each when the one before is let go."""
 
     def __init__(self, *names: str) -> None:
-        self.functions: dict[str, Any] = {}
+        self.functions: dict[str, Any] = {"mine": mine}
         exec(compile(OURS, f"{HOME}/runtime/mpi/of_a_test.py", "exec"), self.functions)
         self.steps = [(name, threading.Event(), threading.Event()) for name in names]
         self.thread = threading.Thread(target=self.step, name="program")
@@ -67,7 +64,7 @@ def programs() -> Iterator[list[Program]]:
 
 
 def seen(watch: CallWatch) -> list[CallOfThread]:
-    return [one for one in watch.look().calls if one.caller.f_code.co_name == "step"]
+    return [one for one in watch.look().calls if " in step" in one.where]
 
 
 def test_a_call_that_is_seen_again_is_the_same_and_the_next_one_is_another(
@@ -83,133 +80,155 @@ def test_a_call_that_is_seen_again_is_the_same_and_the_next_one_is_another(
     assert first == again != other.mark.serial
     line = Program.step.__code__.co_firstlineno + 2
     assert (other.name, other.where) == ("Recv", f"test_calls_of_threads.py:{line} in step")
+    assert other.written == ("Recv", program, 1, 7)
+    assert other.goes_on
+    program.let_go(1)
+    program.thread.join()
+    assert not other.goes_on
 
 
-def test_a_look_leaves_the_variables_of_the_program_as_they_are() -> None:
-    class Large:
-        pass
-
-    def look(thread: int) -> None:
-        looking = threading.Thread(target=lambda: _fingerprint(sys._current_frames()[thread]))
-        looking.start()
-        looking.join()
-
-    def program() -> bool:
-        large = Large()
-        freed = weakref.ref(large)
-        look(threading.get_ident())
-        del large
-        return freed() is None
-
-    def other_program() -> list[str]:
-        first = 1
-        taken = locals()
-        second = first
-        look(threading.get_ident())
-        del second
-        return list(taken)
-
-    assert program()
-    assert "second" not in other_program()
+def test_a_call_that_is_made_of_others_is_told_as_itself(programs: list[Program]) -> None:
+    programs.append(program := Program("Split", "Recv"))
+    program.reach(0)
+    (call,) = seen(CallWatch())
+    assert call.written == ("Split", program)
+    program.let_go(0)
+    program.reach(1)
+    (call,) = seen(CallWatch())
+    assert call.name == "Recv"
 
 
 def test_a_call_that_only_asks_is_no_wait(programs: list[Program]) -> None:
-    programs.append(program := Program("Iprobe"))
-    program.reach(0)
+    programs.append(program := Program("Recv", "Iprobe"))
+    program.let_go(0)
+    program.reach(1)
     assert seen(CallWatch()) == []
     assert CallWatch().look().may_act
 
 
-def test_what_was_looked_at_keeps_nothing_of_the_call(programs: list[Program]) -> None:
-    programs.append(program := Program("Recv"))
+def test_what_was_looked_at_keeps_nothing_of_a_thread_that_has_ended() -> None:
+    watch, program = CallWatch(), Program("Recv")
     program.reach(0)
-    watch = CallWatch()
     assert len(seen(watch)) == 1
     program.let_go(0)
     program.thread.join()
     assert seen(watch) == []
-    assert not watch._unmarked
+    assert program.thread.ident not in of_threads
+    assert not watch._marks
 
 
-def test_a_native_call_is_known_where_it_is_counted_and_traced() -> None:
-    lock = threading.Lock()
-    native: Any = partial(lock.acquire)  # it waits in no frame of Python, as mpi4py does
-    native.__name__ = "Wait"
-    counted = _counting(native, "Wait")
-    traced: Any = _complete_one(counted, _rows.call("Wait", "wait"), "Wait")
+class Requests:
+    """Stands for a communicator whose requests wait in no frame of Python, as mpi4py's do."""
 
-    class Blocking(int):
-        _posted = None
+    def __init__(self, lock: threading.Lock) -> None:
+        self.made = SimpleNamespace(Wait=lock.acquire, wait=lock.acquire)
 
-    def step() -> None:
-        traced(Blocking(True), -1)
+    def Ibarrier(self) -> Any:
+        return self.made
 
-    lock.acquire()
-    thread = threading.Thread(target=step, name="program")
-    thread.start()
-    watch = CallWatch()
-    while not (calls := seen(watch)):
-        pass
-    lock.release()
-    thread.join()
-    assert [(one.name, one.frame) for one in calls] == [("Wait", None)]
+    def Iallreduce(self) -> Any:
+        return self.made
 
 
-class FakeComm:
-    """Stands for a communicator and its requests: what it is asked waits on its frame."""
-
-    def __init__(self) -> None:
-        self.began: list[str] = []
-
-    def Ibarrier(self) -> FakeComm:
-        return self
-
-    def Iallreduce(self) -> FakeComm:
-        return self
-
-    def Wait(self) -> None:
-        self.began.append(begun_by(sys._getframe(1)))
-
-
-def test_the_call_that_began_a_request_is_known_where_the_bytecode_shows_it() -> None:
-    comm, (held, both) = FakeComm(), (FakeComm(), FakeComm())
+def step_at_once(comm: Requests) -> None:
     comm.Ibarrier().Wait()
+
+
+def step_with_a_variable(comm: Requests) -> None:
     request = comm.Iallreduce()
     request.Wait()
-    held.Wait()
-    either = comm.Ibarrier()
-    either = comm.Iallreduce()
-    either.Wait()
-    assert (comm.began, held.began, both.began) == (["Ibarrier", "Iallreduce", ""], [""], [])
 
 
-class Asked(MPI.Request):
-    """A request that notes what is found where it is waited for."""
-
-    def __init__(self) -> None:
-        self.found: list[object] = []
-
-    def wait(self, *_: object) -> None:
-        self.found.append(receiver(sys._getframe(1)))
+def step_with_either(comm: Requests) -> None:
+    request = comm.Ibarrier()
+    if comm.made.Wait:
+        request = comm.Iallreduce()
+    request.wait()
 
 
-class Halo:
-    def __init__(self) -> None:
-        self.request = Asked()
+def step_with_an_attribute(comm: Any) -> None:
+    comm.left = comm.Iallreduce()
+    comm.left.wait()
 
 
-def waits_for_requests(halo: Halo, one: Asked) -> None:
-    """Make the calls in a function that `pytest` does not rewrite to look at its locals."""
-    held = {"left": one, "right": one}
-    halo.request.wait()
-    for request in held.values():
-        request.wait(halo)
-    held["right"].wait()
-    [one][0].wait()  # not of a variable
+def step_over_lines(comm: Requests) -> None:
+    for request in [comm.made]:
+        request.Wait(
+            True,
+        )
 
 
-def test_the_request_that_is_waited_for_is_found_in_plain_expressions() -> None:
-    halo, one = Halo(), Asked()
-    waits_for_requests(halo, one)
-    assert halo.request.found == [halo.request]
-    assert one.found == [one, one, one, None]
+def step_in_a_lock(comm: Requests) -> None:
+    acquire = comm.made.wait
+    acquire()
+
+
+@pytest.mark.parametrize(
+    ("step", "found"),
+    [
+        (step_at_once, ("Wait", "Ibarrier")),
+        (step_with_a_variable, ("Wait", "Iallreduce")),
+        (step_with_either, ("wait", "")),
+        (step_with_an_attribute, ("wait", "Iallreduce")),
+        (step_over_lines, ("Wait", "")),
+        (step_in_a_lock, None),
+    ],
+)
+def test_a_wait_of_native_mpi_is_named_by_the_line_that_calls_it(
+    step: Callable[[Any], None], found: tuple[str, str] | None
+) -> None:
+    lock, watch, looked = threading.Lock(), CallWatch(), list[CallOfThread]()
+    lock.acquire()
+    thread = threading.Thread(target=step, args=(Requests(lock),), name="program")
+    thread.start()
+    try:
+        for _ in range(1 if found is None else 100_000):
+            if looked := seen(watch):
+                break
+        assert [(one.name, one.began) for one in looked] == ([] if found is None else [found])
+        if found is not None:
+            (first,), (again,) = looked, seen(watch)
+            assert first.mark.serial == again.mark.serial
+            assert again.goes_on
+            begun.comm = "a communicator"  # as what begins something does
+            (other,) = seen(watch)
+            assert other.mark.serial != first.mark.serial
+    finally:
+        lock.release()
+        thread.join()
+
+
+def waiting(*args: float, **options: float) -> Callable[[threading.Event], threading.Thread]:
+    def wait(event: threading.Event) -> threading.Thread:
+        return threading.Thread(target=lambda: event.wait(*args, **options))
+
+    return wait
+
+
+def waiting_for_ever(event: threading.Event) -> threading.Thread:
+    return threading.Thread(target=lambda: event.wait())  # noqa: PLW0108 - the line counts
+
+
+@pytest.mark.parametrize(
+    ("make", "is_at_rest"),
+    [
+        (waiting_for_ever, True),
+        (waiting(60), False),
+        (waiting(timeout=60), False),
+        (lambda _: threading.Timer(1, lambda: None), False),
+    ],
+)
+def test_a_thread_that_waits_for_a_time_may_act(
+    make: Callable[[threading.Event], threading.Thread], is_at_rest: bool
+) -> None:
+    event, found = threading.Event(), False
+    thread = make(event)
+    thread.start()
+    for _ in range(10_000):
+        frame = sys._current_frames().get(thread.ident or 0)
+        found = frame is not None and waits_for_a_thread(frame)
+        if found:
+            break
+    assert found == is_at_rest
+    event.set()
+    thread.join()

@@ -1,0 +1,188 @@
+"""The calls that send, made from the table of calls.
+
+Each is mpi4py's own on a communicator of one cluster, native with a wait that does not poll where
+the receiver is near, and an operation of the engine where it is far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mpi4py import MPI
+
+from runtime.calls import BEGUN, BLOCKING, MpiCall, of_kind
+from runtime.mpi.point_to_point.sends import (
+    begin_buffered,
+    checked,
+    complete,
+    send_data,
+    send_object,
+    send_spec,
+)
+from runtime.mpi.progress.latest_calls import begun, mine
+from runtime.mpi.progress.native_waits import settle
+from runtime.mpi.requests.requests import (
+    Prequest,
+    native_request,
+    near_persistent,
+    new_request,
+    persistent_request,
+    started_in_cluster,
+)
+from runtime.mpi.values.handles import named_like
+from runtime.mpi.values.specs import read
+
+if TYPE_CHECKING:
+    from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.mpi.progress.operations import Operation
+
+_Call: TypeAlias = "Callable[..., Any]"
+
+
+class SendCalls(MPI.Comm):
+    """Calls that send buffers and objects."""
+
+    __slots__ = ()
+
+
+def _blocking(name: str, native: _Call, begin: _Call, far: _Call) -> _Call:
+    def call(self: Any, buf: Any, dest: int, tag: int = 0) -> None:
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        if m is None:
+            mine.latest.call = name, self, dest, tag
+            native(self, buf, dest, tag)
+        elif (near := m.near.get(dest) if type(dest) is int else m.near_to(dest)) is None:
+            mine.latest.call = name, self, dest, tag
+            complete(m, far(m, buf, dest, tag))
+        elif not (request := begin(m.native, buf, near, tag)).Test():
+            mine.latest.call = name, self, dest, tag
+            settle(m.engine, request.Test, buf)
+
+    return call
+
+
+def _blocking_object(name: str, native: _Call, begin: _Call, far: _Call) -> _Call:
+    def call(self: Any, obj: Any, dest: int, tag: int = 0) -> None:
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        if m is None:
+            mine.latest.call = name, self, dest, tag
+            native(self, obj, dest, tag)
+        elif (near := m.near.get(dest) if type(dest) is int else m.near_to(dest)) is None:
+            mine.latest.call = name, self, dest, tag
+            complete(m, far(m, obj, dest, tag))
+        elif not (request := begin(m.native, obj, near, tag)).Test():
+            mine.latest.call = name, self, dest, tag
+            settle(m.engine, request.Test)
+
+    return call
+
+
+def _buffered(name: str, native: _Call, _: _Call, far: _Call) -> _Call:
+    def call(self: Any, buf: Any, dest: int, tag: int = 0) -> None:
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        if m is None:
+            mine.latest.call = name, self, dest, tag
+            native(self, buf, dest, tag)
+        elif (near := m.near_to(dest)) is not None:
+            native(m.native, buf, near, tag)
+        else:
+            begin_buffered(m, far(m, buf, dest, tag))
+
+    return call
+
+
+def _buffered_object(name: str, native: _Call, _: _Call, far: _Call) -> _Call:
+    def call(self: Any, obj: Any, dest: int, tag: int = 0) -> None:
+        made(self, obj, dest, tag)
+
+    made = _buffered(name, native, native, far)
+    return call
+
+
+def _begun(_name: str, native: _Call, _: _Call, far: _Call) -> _Call:
+    def call(self: Any, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        if m is None:
+            begun.comm = self
+            return native(self, buf, dest, tag)  # type: ignore[no-any-return]
+        near = m.near.get(dest) if type(dest) is int else m.near_to(dest)
+        if near is not None:
+            return native_request(m, native(m.native, buf, near, tag))
+        return new_request(m, far(m, buf, dest, tag))
+
+    return call
+
+
+def _begun_object(_name: str, native: _Call, _: _Call, far: _Call) -> _Call:
+    def call(self: Any, obj: Any, dest: int, tag: int = 0) -> MPI.Request:
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        if m is None:
+            begun.comm, begun.objects = self, True
+            return native(self, obj, dest, tag)  # type: ignore[no-any-return]
+        near = m.near.get(dest) if type(dest) is int else m.near_to(dest)
+        if near is not None:
+            return native_request(m, native(m.native, obj, near, tag))
+        return new_request(m, far(m, obj, dest, tag))
+
+    return call
+
+
+def _persistent(_name: str, native: _Call, _: _Call, far: _Call) -> _Call:
+    def call(self: Any, buf: Any, dest: int, tag: int = 0) -> MPI.Prequest:
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        if m is None:
+            return started_in_cluster(native(self, buf, dest, tag))
+        near = m.near_to(dest)
+        if near is not None:
+            return near_persistent(m, native(m.native, buf, near, tag))
+        return far(m, buf, dest, tag)  # type: ignore[no-any-return]
+
+    return call
+
+
+def _far_persistent(
+    m: CommunicatorMembers, buf: Any, dest: int, tag: int, *, sync: bool = False, copy: bool = False
+) -> Prequest:
+    there = checked(m, dest, tag)
+    if there is None:
+        return Prequest()
+    spec = read(buf, readonly=True)
+
+    def begin() -> Operation:
+        data = spec.pack()
+        return send_data(m, bytes(data) if copy else data, there, sync=sync)
+
+    return persistent_request(m, begin)
+
+
+def _maker(row: MpiCall) -> Callable[[str, _Call, _Call, _Call], _Call]:
+    """Return what makes a call: by how it waits, and whether it sends a pickled object."""
+    if row.how == BLOCKING:
+        if row.has("buffered"):
+            return _buffered_object if row.takes_objects else _buffered
+        return _blocking_object if row.takes_objects else _blocking
+    if row.how == BEGUN:
+        return _begun_object if row.takes_objects else _begun
+    return _persistent
+
+
+def _add(row: MpiCall) -> None:
+    """Add a call that sends. A ready one does what a standard one does, as MPI allows."""
+    operation = row.operation.removeprefix("R").capitalize() if row.has("ready") else row.operation
+    begin = f"i{operation}" if row.takes_objects else f"I{operation.lower()}"
+    names = {BLOCKING: operation, BEGUN: begin}
+    native: _Call = getattr(MPI.Comm, names.get(row.how, f"{operation}_init"))
+    far: _Call = send_object if row.takes_objects else send_spec
+    far = far if row.how in names else _far_persistent
+    if row.has("synchronous"):
+        far = partial(far, sync=True)
+    elif row.has("buffered") and not row.takes_objects:
+        far = partial(far, copy=True)
+    call = _maker(row)(row.name, native, getattr(MPI.Comm, begin), far)
+    setattr(SendCalls, row.name, named_like(getattr(MPI.Comm, row.name), call))
+
+
+for _row in of_kind("send").values():
+    _add(_row)

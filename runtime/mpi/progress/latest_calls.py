@@ -1,0 +1,65 @@
+"""What each thread has written down of its latest call that may block: for those who ask why.
+
+A call writes its name and what it waits for as it begins: a tuple, whose identity is that of the
+call. Nothing is written at its end, so `call` and `outer` say only what a thread does whose stack
+has a function of that name; see `runtime.mpi.surface.waiting_calls`. The forms by kind:
+
+    name, comm, dest, tag                        sends
+    name, comm, source, tag                      receives and probes
+    name, comm, source, recvtag, dest, sendtag   exchanges
+    name, comm, root, data                       collectives, which take it back at the end
+    name, comm                                   what makes a communicator
+    name, request or requests                    waits
+"""
+
+from __future__ import annotations
+
+import _thread
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Any
+
+    Written = tuple[Any, ...]
+
+
+class LatestCall:
+    """What one thread has written: a call, and one that is made of others."""
+
+    __slots__ = ("call", "outer")
+
+    def __init__(self) -> None:
+        self.call: Written | None = None
+        self.outer: Written | None = None
+
+
+class _Mine(_thread._local):
+    def __init__(self) -> None:
+        self.latest = of_threads[_thread.get_ident()] = LatestCall()
+
+
+class Begun:
+    """The communicator of the last call that has begun something, and whether it was an object.
+
+    Who looks at threads sets `comm` to None: if it is None still, no thread has begun anything.
+    """
+
+    __slots__ = ("comm", "objects")
+
+    def __init__(self) -> None:
+        self.comm: Any = None
+        self.objects = False
+
+
+of_threads: dict[int, LatestCall] = {}
+"""By the number of the thread; those of ended threads are left until somebody looks."""
+
+mine = _Mine()
+"""`mine.latest` is the one of the calling thread."""
+
+begun = Begun()
+
+
+def note(name: str, comm: object, *told: object) -> None:
+    """Write down a call that is made of others, which write down themselves."""
+    mine.latest.outer = name, comm, *told
