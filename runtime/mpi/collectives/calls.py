@@ -16,7 +16,7 @@ from mpi4py import MPI
 from runtime.calls import BEGUN, BLOCKING, PERSISTENT, MpiCall, of_kind
 from runtime.lazy_import import LazyModule
 from runtime.mpi.collectives.reductions import Average
-from runtime.mpi.progress.latest_calls import begun, mine
+from runtime.mpi.progress.latest_calls import begun, entered, mine
 from runtime.mpi.requests.requests import started_in_cluster
 from runtime.mpi.values.handles import named_like
 
@@ -55,10 +55,12 @@ class NeighbourCollectives(MPI.Topocomm):
 
 def _nothing(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any) -> Any:
-        latest = mine.latest
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         latest.call, begun.comm = (name, self, None, None), self
-        is_native = getattr(self, "_members", None) is None
-        result = native(self) if is_native else enter(self)
+        result = native(self) if m is None else enter(self)
         latest.call = None
         return result
 
@@ -67,10 +69,12 @@ def _nothing(name: str, native: _Call, enter: _Call) -> _Call:
 
 def _buf(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, buf: Any, root: int = 0) -> Any:
-        latest = mine.latest
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         latest.call, begun.comm = (name, self, root, buf), self
-        is_native = getattr(self, "_members", None) is None
-        result = native(self, buf, root) if is_native else enter(self, buf, root)
+        result = native(self, buf, root) if m is None else enter(self, buf, root)
         latest.call = None
         return result
 
@@ -79,10 +83,12 @@ def _buf(name: str, native: _Call, enter: _Call) -> _Call:
 
 def _buffers(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendbuf: Any, recvbuf: Any) -> Any:
-        latest = mine.latest
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         latest.call, begun.comm = (name, self, None, sendbuf), self
-        is_native = getattr(self, "_members", None) is None
-        result = native(self, sendbuf, recvbuf) if is_native else enter(self, sendbuf, recvbuf)
+        result = native(self, sendbuf, recvbuf) if m is None else enter(self, sendbuf, recvbuf)
         latest.call = None
         return result
 
@@ -91,12 +97,14 @@ def _buffers(name: str, native: _Call, enter: _Call) -> _Call:
 
 def _rooted(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendbuf: Any, recvbuf: Any, root: int = 0) -> Any:
-        latest = mine.latest
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         latest.call, begun.comm = (name, self, root, sendbuf), self
-        is_native = getattr(self, "_members", None) is None
         result = (
             native(self, sendbuf, recvbuf, root)
-            if is_native
+            if m is None
             else enter(self, sendbuf, recvbuf, root)
         )
         latest.call = None
@@ -107,9 +115,12 @@ def _rooted(name: str, native: _Call, enter: _Call) -> _Call:
 
 def _reduced(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> Any:
-        latest = mine.latest
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         latest.call, begun.comm = (name, self, None, sendbuf), self
-        if getattr(self, "_members", None) is None and not isinstance(op, Average):
+        if m is None and not isinstance(op, Average):
             result = native(self, sendbuf, recvbuf, op)
         else:
             result = enter(self, sendbuf, recvbuf, op)
@@ -121,9 +132,12 @@ def _reduced(name: str, native: _Call, enter: _Call) -> _Call:
 
 def _reduced_rooted(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM, root: int = 0) -> Any:
-        latest = mine.latest
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         latest.call, begun.comm = (name, self, root, sendbuf), self
-        if getattr(self, "_members", None) is None and not isinstance(op, Average):
+        if m is None and not isinstance(op, Average):
             result = native(self, sendbuf, recvbuf, op, root)
         else:
             result = enter(self, sendbuf, recvbuf, op, root)
@@ -137,9 +151,12 @@ def _reduced_blocks(name: str, native: _Call, enter: _Call) -> _Call:
     def call(
         self: Any, sendbuf: Any, recvbuf: Any, recvcounts: Any = None, op: Any = MPI.SUM
     ) -> Any:
-        latest = mine.latest
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         latest.call, begun.comm = (name, self, None, sendbuf), self
-        if getattr(self, "_members", None) is None and not isinstance(op, Average):
+        if m is None and not isinstance(op, Average):
             result = native(self, sendbuf, recvbuf, recvcounts, op)
         else:
             result = enter(self, sendbuf, recvbuf, recvcounts, op)
@@ -151,10 +168,12 @@ def _reduced_blocks(name: str, native: _Call, enter: _Call) -> _Call:
 
 def _obj(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, obj: Any, root: int = 0) -> Any:
-        latest = mine.latest
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         latest.call, begun.comm = (name, self, root, None), self
-        is_native = getattr(self, "_members", None) is None
-        result = native(self, obj, root) if is_native else enter(self, obj, root)
+        result = native(self, obj, root) if m is None else enter(self, obj, root)
         latest.call = None
         return result
 
@@ -163,10 +182,12 @@ def _obj(name: str, native: _Call, enter: _Call) -> _Call:
 
 def _object(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendobj: Any) -> Any:
-        latest = mine.latest
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         latest.call, begun.comm = (name, self, None, None), self
-        is_native = getattr(self, "_members", None) is None
-        result = native(self, sendobj) if is_native else enter(self, sendobj)
+        result = native(self, sendobj) if m is None else enter(self, sendobj)
         latest.call = None
         return result
 
@@ -175,10 +196,12 @@ def _object(name: str, native: _Call, enter: _Call) -> _Call:
 
 def _object_rooted(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendobj: Any, root: int = 0) -> Any:
-        latest = mine.latest
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         latest.call, begun.comm = (name, self, root, None), self
-        is_native = getattr(self, "_members", None) is None
-        result = native(self, sendobj, root) if is_native else enter(self, sendobj, root)
+        result = native(self, sendobj, root) if m is None else enter(self, sendobj, root)
         latest.call = None
         return result
 
@@ -187,9 +210,12 @@ def _object_rooted(name: str, native: _Call, enter: _Call) -> _Call:
 
 def _object_reduced(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendobj: Any, op: Any = MPI.SUM) -> Any:
-        latest = mine.latest
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         latest.call, begun.comm = (name, self, None, None), self
-        if getattr(self, "_members", None) is None and not isinstance(op, Average):
+        if m is None and not isinstance(op, Average):
             _meet(self)
             result = native(self, sendobj, op)
         else:
@@ -202,9 +228,12 @@ def _object_reduced(name: str, native: _Call, enter: _Call) -> _Call:
 
 def _object_reduced_rooted(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendobj: Any, op: Any = MPI.SUM, root: int = 0) -> Any:
-        latest = mine.latest
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         latest.call, begun.comm = (name, self, root, None), self
-        if getattr(self, "_members", None) is None and not isinstance(op, Average):
+        if m is None and not isinstance(op, Average):
             _meet(self)
             result = native(self, sendobj, op, root)
         else:

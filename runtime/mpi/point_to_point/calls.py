@@ -25,7 +25,7 @@ from runtime.mpi.point_to_point.sends import (
     send_data,
     send_spec,
 )
-from runtime.mpi.progress.latest_calls import begun, mine
+from runtime.mpi.progress.latest_calls import begun, entered, mine, write_down
 from runtime.mpi.progress.native_waits import settle
 from runtime.mpi.progress.operations import Both, NativeOperation, Operation
 from runtime.mpi.requests.requests import native_request, new_request
@@ -44,6 +44,7 @@ class BufferCalls(MPI.Comm):
     """Calls that receive buffers."""
 
     __slots__ = ()
+    _members: CommunicatorMembers | None
 
     def Recv(
         self,
@@ -53,9 +54,12 @@ class BufferCalls(MPI.Comm):
         status: MPI.Status | None = None,
     ) -> None:
         """Receive."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         if m is None:
-            mine.latest.call = "Recv", self, source, tag
+            latest.call = "Recv", self, source, tag
             try:
                 MPI.Comm.Recv(self, buf, source, tag, status)
             except MPI.Exception as error:
@@ -66,13 +70,13 @@ class BufferCalls(MPI.Comm):
             check_status(status)
         near = m.near.get(source) if type(source) is int else m.near_to(source)
         if near is None or m.sought:
-            mine.latest.call = "Recv", self, source, tag
+            latest.call = "Recv", self, source, tag
             complete(m, receive_spec(m, buf, source, tag), status)
             return
         request = m.native.Irecv(buf, near, tag)
         try:
             if not request.Test(status):
-                mine.latest.call = "Recv", self, source, tag
+                latest.call = "Recv", self, source, tag
                 settle(m.engine, lambda: request.Test(status), buf)
         except MPI.Exception as error:
             _truncation.note_sizes(error, buf)
@@ -109,7 +113,7 @@ class ExchangeCalls(MPI.Comm):
     ) -> None:
         """Send one message and receive another."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
-        mine.latest.call = "Sendrecv", self, source, recvtag, dest, sendtag
+        write_down("Sendrecv", self, source, recvtag, dest, sendtag)
         if m is None:
             MPI.Comm.Sendrecv(self, sendbuf, dest, sendtag, recvbuf, source, recvtag, status)
         else:
@@ -144,7 +148,7 @@ class ExchangeCalls(MPI.Comm):
     ) -> None:
         """Send a message and receive another in the same memory."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
-        mine.latest.call = "Sendrecv_replace", self, source, recvtag, dest, sendtag
+        write_down("Sendrecv_replace", self, source, recvtag, dest, sendtag)
         if m is None:
             MPI.Comm.Sendrecv_replace(self, buf, dest, sendtag, source, recvtag, status)
         else:

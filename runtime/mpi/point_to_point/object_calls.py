@@ -12,7 +12,7 @@ from runtime.mpi.point_to_point.sends import (
     receive_object,
     warn_of_buffer,
 )
-from runtime.mpi.progress.latest_calls import begun, mine, note
+from runtime.mpi.progress.latest_calls import begun, entered, mine, note
 from runtime.mpi.progress.native_waits import settle
 from runtime.mpi.requests.requests import native_request, new_request
 from runtime.mpi.values.faults import check_status
@@ -26,6 +26,7 @@ class ObjectCalls(MPI.Comm):
     """Calls that receive objects."""
 
     __slots__ = ()
+    _members: CommunicatorMembers | None
 
     def recv(
         self,
@@ -35,9 +36,12 @@ class ObjectCalls(MPI.Comm):
         status: MPI.Status | None = None,
     ) -> Any:
         """Receive an object."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         if m is None:
-            mine.latest.call = "recv", self, source, tag
+            latest.call = "recv", self, source, tag
             return MPI.Comm.recv(self, buf, source, tag, status)
         if status is not None:
             check_status(status)
@@ -48,14 +52,14 @@ class ObjectCalls(MPI.Comm):
             warn_of_buffer()
         if near is None or m.sought or buf is not None:
             operation, load = receive_object(m, buf, source, tag)
-            mine.latest.call = "recv", self, source, tag
+            latest.call = "recv", self, source, tag
             complete(m, operation, status)
             if operation.error is not None:
                 raise operation.error  # the error handler has returned, but there is no object
             return load(operation)
         message = m.native.improbe(near, tag)
         if message is None:
-            mine.latest.call = "recv", self, source, tag
+            latest.call = "recv", self, source, tag
             message = _await_message(m, near, tag)
         received = message.recv(status)
         if status is not None:

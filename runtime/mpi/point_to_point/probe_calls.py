@@ -10,7 +10,7 @@ from mpi4py import MPI
 from runtime.mpi.errors import report
 from runtime.mpi.point_to_point.probing import AvailableMessage, BlockingProbe, match, probe_once
 from runtime.mpi.point_to_point.sends import checked_source, source_or_refusal
-from runtime.mpi.progress.latest_calls import mine, note
+from runtime.mpi.progress.latest_calls import note, write_down
 from runtime.mpi.progress.mailboxes import pattern_of
 from runtime.mpi.values.faults import check_status
 from runtime.mpi.values.handles import named_like
@@ -33,7 +33,7 @@ class ProbeCalls(MPI.Comm):
     ) -> Literal[True]:
         """Wait for a message."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
-        mine.latest.call = "Probe", self, source, tag
+        write_down("Probe", self, source, tag)
         if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).Probe(source, tag, status)
         check_status(status)
@@ -176,7 +176,7 @@ def _made(name: str, match: Callable[..., Any]) -> Callable[..., Any]:
         self: MPI.Comm, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG, status: Any = None
     ) -> Any:
         m: CommunicatorMembers | None = getattr(self, "_members", None)
-        mine.latest.call = name, self, source, tag
+        write_down(name, self, source, tag)
         if m is None or m.near_to(source) == MPI.PROC_NULL:
             return getattr(_native(self, m), name)(source, tag, status)
         check_status(status)

@@ -21,7 +21,7 @@ from runtime.mpi.point_to_point.sends import (
     send_object,
     send_spec,
 )
-from runtime.mpi.progress.latest_calls import begun, mine
+from runtime.mpi.progress.latest_calls import begun, entered, mine
 from runtime.mpi.progress.native_waits import settle
 from runtime.mpi.requests.requests import (
     Prequest,
@@ -49,15 +49,18 @@ class SendCalls(MPI.Comm):
 
 def _blocking(name: str, native: _Call, begin: _Call, far: _Call) -> _Call:
     def call(self: Any, buf: Any, dest: int, tag: int = 0) -> None:
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         if m is None:
-            mine.latest.call = name, self, dest, tag
+            latest.call = name, self, dest, tag
             native(self, buf, dest, tag)
         elif (near := m.near.get(dest) if type(dest) is int else m.near_to(dest)) is None:
-            mine.latest.call = name, self, dest, tag
+            latest.call = name, self, dest, tag
             complete(m, far(m, buf, dest, tag))
         elif not (request := begin(m.native, buf, near, tag)).Test():
-            mine.latest.call = name, self, dest, tag
+            latest.call = name, self, dest, tag
             settle(m.engine, request.Test, buf)
 
     return call
@@ -65,15 +68,18 @@ def _blocking(name: str, native: _Call, begin: _Call, far: _Call) -> _Call:
 
 def _blocking_object(name: str, native: _Call, begin: _Call, far: _Call) -> _Call:
     def call(self: Any, obj: Any, dest: int, tag: int = 0) -> None:
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         if m is None:
-            mine.latest.call = name, self, dest, tag
+            latest.call = name, self, dest, tag
             native(self, obj, dest, tag)
         elif (near := m.near.get(dest) if type(dest) is int else m.near_to(dest)) is None:
-            mine.latest.call = name, self, dest, tag
+            latest.call = name, self, dest, tag
             complete(m, far(m, obj, dest, tag))
         elif not (request := begin(m.native, obj, near, tag)).Test():
-            mine.latest.call = name, self, dest, tag
+            latest.call = name, self, dest, tag
             settle(m.engine, request.Test)
 
     return call
@@ -81,9 +87,12 @@ def _blocking_object(name: str, native: _Call, begin: _Call, far: _Call) -> _Cal
 
 def _buffered(name: str, native: _Call, _: _Call, far: _Call) -> _Call:
     def call(self: Any, buf: Any, dest: int, tag: int = 0) -> None:
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        try:
+            m, latest = self._members, mine.latest
+        except AttributeError:
+            m, latest = entered(self)
         if m is None:
-            mine.latest.call = name, self, dest, tag
+            latest.call = name, self, dest, tag
             native(self, buf, dest, tag)
         elif (near := m.near_to(dest)) is not None:
             native(m.native, buf, near, tag)

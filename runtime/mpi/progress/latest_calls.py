@@ -33,11 +33,6 @@ class LatestCall:
         self.outer: Written | None = None
 
 
-class _Mine(_thread._local):
-    def __init__(self) -> None:
-        self.latest = of_threads[_thread.get_ident()] = LatestCall()
-
-
 class Begun:
     """The communicator of the last call that has begun something, and whether it was an object.
 
@@ -54,12 +49,30 @@ class Begun:
 of_threads: dict[int, LatestCall] = {}
 """By the number of the thread; those of ended threads are left until somebody looks."""
 
-mine = _Mine()
-"""`mine.latest` is the one of the calling thread."""
+mine = _thread._local()
+"""`mine.latest` is the one of the calling thread, once it has one. A subclass that makes it would
+cost as much as all else.
+"""
 
 begun = Begun()
 
 
+def entered(on: object) -> tuple[Any, LatestCall]:
+    """Return the members of a communicator and the thread's latest call, where one is missing.
+
+    That is so for an object of mpi4py's own, and in the first call of a thread.
+    """
+    latest: LatestCall | None = getattr(mine, "latest", None)
+    if latest is None:
+        latest = mine.latest = of_threads[_thread.get_ident()] = LatestCall()
+    return getattr(on, "_members", None), latest
+
+
+def write_down(name: str, *told: object) -> None:
+    """Write down a call that is about to wait anyhow."""
+    entered(None)[1].call = name, *told
+
+
 def note(name: str, comm: object, *told: object) -> None:
     """Write down a call that is made of others, which write down themselves."""
-    mine.latest.outer = name, comm, *told
+    entered(None)[1].outer = name, comm, *told

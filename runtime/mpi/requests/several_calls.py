@@ -8,7 +8,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-from runtime.mpi.progress.latest_calls import mine
+from runtime.mpi.progress.latest_calls import write_down
 from runtime.mpi.requests.several import (
     all_of,
     any_of,
@@ -59,11 +59,11 @@ def _made(name: str) -> Callable[..., Any]:
     native = vars(MPI.Request)[name].__func__
 
     def of_one(_: object, requests: Any, status: Any = None) -> Any:
-        mine.latest.call = name, requests
+        write_down(name, requests)
         return result(carry_out(requests, status, **how))
 
     def of_several(_: object, requests: Any, statuses: Any = None) -> Any:
-        mine.latest.call = name, requests
+        write_down(name, requests)
         return result(carry_out(requests, statuses, **how))
 
     return named_like(native, of_one if name.endswith("any") else of_several)

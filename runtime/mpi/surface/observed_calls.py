@@ -151,7 +151,7 @@ def _put_around(cls: type[Any], row: calls.MpiCall, function: Callable[..., Any]
 def _ours(result: Any) -> Any:
     """Return what native MPI makes in a communicator of one cluster as ours, which is heard of."""
     if isinstance(result, MPI.Request):
-        if not isinstance(result, Request):
+        if not hasattr(type(result), "_operation"):  # `isinstance` accepts those of mpi4py, too
             kind = Prequest if isinstance(result, MPI.Prequest) else Request
             return MPI.Request.__new__(kind, result)  # quicker than a call of the class
     elif type(result) is MPI.Message:

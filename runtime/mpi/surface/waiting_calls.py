@@ -143,15 +143,17 @@ class CallWatch:
     def _call_of(
         self, thread: int, frame: FrameType, marks: dict[int, Mark], *, has_moved: bool
     ) -> CallOfThread | None:
+        from runtime.mpi.surface.line_calls import wait_in_line
+
         written = _written_on(frame, thread)
         if written is not None:
             mark = marks[thread] = self._again(thread, written) or self._new_mark(written)
-            return CallOfThread(written[0], written, frame, mark, thread)
+            waits = wait_in_line(program_frame(frame)) if written[0] in WAITS else None
+            began = waits[1] if waits is not None else ""
+            return CallOfThread(written[0], written, frame, mark, thread, began)
         if _is_in_ours(frame):
             return None
         frame = _beyond(frame)
-        from runtime.mpi.surface.line_calls import wait_in_line
-
         found = wait_in_line(frame)
         if found is None:
             return None

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from runtime.home import HOME
-from runtime.mpi.progress.latest_calls import begun, mine, of_threads
+from runtime.mpi.progress.latest_calls import begun, note, of_threads, write_down
 from runtime.mpi.surface.line_calls import waits_for_a_thread
 from runtime.mpi.surface.waiting_calls import CallOfThread, CallWatch
 
 # As if they were of the package: what counts is the file of the code, and its name.
 OURS = """
 def Recv(self, come, go):
-    mine.latest.call = "Recv", self, 1, 7
+    write_down("Recv", self, 1, 7)
     come.set()
     assert go.wait(60)
 
@@ -27,7 +27,7 @@ def Iprobe(self, come, go):
     assert go.wait(60)
 
 def Split(self, come, go):
-    mine.latest.outer = "Split", self
+    note("Split", self)
     Recv(self, come, go)
 """
 
@@ -36,7 +36,7 @@ class Program:
     """A thread that makes one call after another, each when the one before is let go."""
 
     def __init__(self, *names: str) -> None:
-        self.functions: dict[str, Any] = {"mine": mine}
+        self.functions: dict[str, Any] = {"note": note, "write_down": write_down}
         exec(compile(OURS, f"{HOME}/runtime/mpi/of_a_test.py", "exec"), self.functions)
         self.steps = [(name, threading.Event(), threading.Event()) for name in names]
         self.thread = threading.Thread(target=self.step, name="program")
