@@ -17,8 +17,9 @@ READERS = {
     "gcm/membranes/lifecycle/controller.py": "the thread's own stack, for the search below",
     "gcm/membranes/requests/quiescence.py": "calls in flight, found when a composite stops",
     "runtime/mpi/checks/call_log.py": "the line of the program that makes a call, for faults",
-    "runtime/mpi/surface/extensions.py": "whose import asks for handles, for one warning",
+    "runtime/mpi/surface/extensions.py": "which line asks for a handle that is refused",
     "runtime/mpi/surface/install.py": "whether a module of ours or of the program asks for MPI",
+    "runtime/testing/world/guard.py": "the line that reads a real clock in a simulated world",
     "runtime/mpi/surface/waiting_calls.py": "the line that each thread is in, for waits and stacks",
 }
 """Each file, and what it is after."""
