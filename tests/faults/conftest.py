@@ -108,6 +108,7 @@ class Bench:
         ranks: int = 2,
         failures: str = "abort",
         replicas: int = 1,
+        detector: str = "",
     ) -> DeploymentPlan:
         name = {"script": "program.py", "executable": "./program"}[application]
         if application == "script":
@@ -118,7 +119,7 @@ class Bench:
         grid = grid or f'<site name="s"><cluster name="a">{cluster}</cluster></site>'
         text = (
             f'<deployment name="test"><application {application}="{name}" failures="{failures}"'
-            f' replicas="{replicas}"/>'
+            f' replicas="{replicas}"/>{detector}'
             f"<grid>{grid.replace('{mpi}', cluster)}</grid></deployment>"
         )
         path = self.folder / "test.xml"
@@ -139,9 +140,11 @@ class Bench:
         return Machine(plan, self.recorder)
 
     @contextmanager
-    def running(self, program: str, *, grid: str, ranks: int = 4) -> Iterator[Running]:
+    def running(
+        self, program: str, *, grid: str, ranks: int = 4, detector: str = ""
+    ) -> Iterator[Running]:
         """Deploy a program in a process of its own, once all ranks have said `up` and a number."""
-        self.plan(program, grid=grid)
+        self.plan(program, grid=grid, detector=detector)
         process = subprocess.Popen(
             [sys.executable, str(ALONE), str(self.folder / "test.xml")],
             stdout=subprocess.PIPE,
