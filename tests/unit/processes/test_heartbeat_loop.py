@@ -149,6 +149,7 @@ def test_a_message_in_the_name_of_another_member_is_not_heard(
 
 def test_the_launcher_is_called_at_its_contract_and_front_ends_at_their_controller() -> None:
     calls = [heartbeat("0:0", Send(to, Ping("0:0", 0))) for to in ("launcher", "1:0")]
+    assert heartbeat("launcher", Send("1:0", Ping("launcher", 0))).client == "/launcher"
     assert [(call.component, call.interface, call.operation) for call in calls] == [
         ("/launcher", "heartbeats", "hear"),
         ("/grid/site1/cluster0/clustering", "health-controller", "hear"),
