@@ -161,5 +161,5 @@ def test_every_cluster_finds_the_others_by_name() -> None:
     layout = Layout((1, 1))
     hosts = "127.0.0.1 localhost\n10.77.0.1 c0\n10.77.1.1 c1\n"
     assert hosts_file(layout.clusters) == hosts
-    text = stand_in(layout.clusters, {"c0": 11, "c1": 22})
-    assert "  c1|10.77.1.1) holder=22 ;;" in text
+    text = stand_in(layout, layout.clusters[0], {"c0": 11, "c1": 22})
+    assert "  c1|10.77.1.1) holder=22 line=" in text
