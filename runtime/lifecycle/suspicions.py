@@ -13,6 +13,9 @@ from runtime.lifecycle.rank_life import ENDS, RankEvent, RankLife, RankStage
 from runtime.rank_name import RankName
 from runtime.transport.keys import parsed
 
+AFTER_STANDSTILL = 12.0
+"""Seconds for a rank that was stopped to be reached again: as long as a broken connection has."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Suspicion:
@@ -134,6 +137,8 @@ def decided(
         elif not is_decided:
             pair[-1].advance_place(PlaceEvent.CONDEMNED, event.why)
             yield Condemn(names[-1], event.why, (names[0], names[1]))
+    elif by.has_ended_well:  # its process is there until the other one has all
+        yield TellUnreachable(event.by, event.rank, event.why)
     elif by.announced is not None or is_decided:
         return
     elif len(pair) == 1:

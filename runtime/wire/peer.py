@@ -346,7 +346,7 @@ class Peer:
         elif resuming.is_over(now):
             why = self._absent(self._link_lost(resuming, now))
             is_explained = self.life.stage is PeerStage.EXPLAINED
-            if self._context.suspect is None or is_explained or self.leave.has_begun:
+            if self._context.suspect is None or is_explained:
                 self.give_up(why)
             else:
                 if self.life.suspect(why):

@@ -147,6 +147,10 @@ class RankPeers:
         """How many ranks are known, the lost ones among them."""
         return len(self._directory)
 
+    def index_of(self, name: str) -> int | None:
+        """Return the index of a rank, or None if there is no such rank."""
+        return self._directory.index(name)
+
     def add(self, party: Party) -> None:
         """Know a rank that has taken the place of a lost one; the lock of the owner is held."""
         self._directory.add(party)

@@ -174,7 +174,7 @@ class ClusterReports:
         if self.codes.is_stopping(self._cluster):
             died = replace(died, after=died.after or BY_REQUEST)
         self.facts.tell(rank, died)
-        self.ranks.stands_still(rank, goes_on=True)
+        self.ranks.ended(rank)
         self.waits.rank_ended(rank, died.ending)
         self.post(died)
         for text in died.observed.traceback.splitlines():

@@ -24,7 +24,7 @@ from runtime.lifecycle.replacements import (
     TellMoved,
 )
 from runtime.lifecycle.run_plan import run_plan_of
-from runtime.lifecycle.suspicions import Suspicion, Suspicions
+from runtime.lifecycle.suspicions import AFTER_STANDSTILL, Suspicion, Suspicions
 from runtime.machine.deaths import RankDeath
 from runtime.membership.whereabouts import RankArrival, Report
 from runtime.part_names import cluster_of
@@ -237,15 +237,21 @@ class RankProcesses:
         self._suspicions.withdraw(by, rank)
 
     def stands_still(self, rank: str, *, goes_on: bool) -> None:
-        """Decide nothing about a rank that is stopped, until a while after that."""
+        """Decide nothing about a rank that is stopped, until it could be reached again."""
         if not goes_on:
             self._suspicions.stopped(rank)
             return
         for one in self._suspicions.goes_on(rank):
+            self._decide_later(one, max(self._patience, AFTER_STANDSTILL))
+
+    def ended(self, rank: str) -> None:
+        """Decide about a rank that was stopped, and has ended so."""
+        for one in self._suspicions.goes_on(rank):
             self._decide_later(one)
 
-    def _decide_later(self, suspicion: Suspicion) -> None:
-        self._later(self._patience, partial(self._decide, suspicion))
+    def _decide_later(self, suspicion: Suspicion, patience: float | None = None) -> None:
+        after = self._patience if patience is None else patience
+        self._later(after, partial(self._decide, suspicion))
 
     def _decide(self, one: Suspicion) -> None:
         if not self._suspicions.is_due(one):

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gcm.records import dataclass
-from runtime.testing.world.load import ProgramMessage, Scenario
+from runtime.exit_codes import INTERRUPTED, LOST, NEVER_STARTED
+from runtime.testing.world.launching import LauncherActor
+from runtime.testing.world.load import LOSSY, FaultKind, ProgramMessage, Scenario
 from runtime.testing.world.network import EndLife, Network
 from runtime.testing.world.ranks import RankActor, payload_of
+
+KILLED = 128 + 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +19,12 @@ class WorldFindings:
     """What a world leaves; `stuck` says who waits for whom if it has not ended."""
 
     scenario: Scenario
+    launcher: LauncherActor
     ranks: Sequence[RankActor]
     network: Network
     killed: frozenset[str]
+    struck: tuple[str, ...]
+    """The ranks that were killed by faults while their programs ran and none had failed yet."""
     stuck: str
 
 
@@ -25,7 +32,7 @@ def audit(world: WorldFindings) -> Iterator[str]:
     """Yield what is wrong."""
     if world.stuck:
         yield world.stuck
-    for check in (_results, _losses, _left):
+    for check in (_results, _losses, _end, _left):
         yield from check(world)
 
 
@@ -63,16 +70,35 @@ def _losses(world: WorldFindings) -> Iterator[str]:
                 yield f"{rank.name} fails though nothing was lost: {rank.why}"
             for words in rank.unfair_losses:
                 yield f"{rank.name} has lost a peer though none was: {words}"
-    is_plain = not (world.killed or world.stuck or world.scenario.is_deaf_where_only_it_dials)
-    if world.scenario.may_lose and is_plain:
-        yield from _first_causes(world)
 
 
-def _first_causes(world: WorldFindings) -> Iterator[str]:
-    """Where only lines were cut the first loss is that of a link, and names it."""
-    failed = [one for one in world.ranks if one.code]
-    if failed and not any("link" in one.why or "not answer" in one.why for one in failed):
-        yield "nobody names the link that was cut: " + "; ".join(one.why for one in failed)
+def _end(world: WorldFindings) -> Iterator[str]:
+    """The exit code and the first cause are those of the fault that was first."""
+    launcher, scenario = world.launcher, world.scenario
+    yield from (f"it happened though it cannot: {one}" for one in launcher.illegal)
+    if world.stuck:
+        return
+    code, cause = launcher.code, launcher.first_cause
+    kinds = {one.kind for one in scenario.faults if one.kind in LOSSY}
+    told = f"code {code}, cause {cause and cause.failure.who}: {cause and cause.what}"
+    if not scenario.may_lose:
+        if code:
+            yield f"the run fails though nothing was lost: {told}"
+        return
+    if code == 0 and any(one.code for one in world.ranks):
+        yield f"the run ends well though ranks have failed: {told}"
+    if code and cause is None and code not in (INTERRUPTED, NEVER_STARTED):
+        yield f"the run fails without a cause: {told}"
+    was_struck = kinds == {FaultKind.KILL} and not scenario.is_cut_for_long and world.struck
+    if was_struck and (code != KILLED or cause is None or cause.failure.who not in world.struck):
+        names = ", ".join(world.struck)
+        yield f"{names} were killed while their programs ran, and the run ends with {told}"
+    is_interrupted = kinds == {FaultKind.CTRL_C} and not scenario.is_cut_for_long
+    if is_interrupted and code not in (0, INTERRUPTED, NEVER_STARTED):
+        yield f"Ctrl-C was pressed, and the run ends with {told}"
+    is_named = cause is not None and "the link from" in cause.what
+    if not kinds and code not in (0, LOST) and not is_named:
+        yield f"only lines were cut, and the run ends with {told}"
 
 
 def _left(world: WorldFindings) -> Iterator[str]:

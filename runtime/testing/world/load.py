@@ -29,16 +29,15 @@ class FaultKind(StrEnum):
     """A process is killed; its system goes on."""
     HOST_DOWN = "host down"
     """A host loses its power."""
+    CTRL_C = "Ctrl-C"
+    """The user presses it."""
 
 
-LOSSY = frozenset({FaultKind.KILL, FaultKind.HOST_DOWN})
+LOSSY = frozenset({FaultKind.KILL, FaultKind.HOST_DOWN, FaultKind.CTRL_C})
 """After these something is missing in any case."""
 
 LONGEST_OUTAGE = 12.0
 """Seconds for which a line may be cut without a loss."""
-
-
-_LONGEST_SILENCE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,25 +104,21 @@ class Scenario:
     @property
     def may_lose(self) -> bool:
         """Whether something may be lost; else all has to end as without faults."""
-        cuts = [one for one in self.faults if one.kind in (FaultKind.CUT, FaultKind.CUT_ONE_WAY)]
-        is_long = sum(one.seconds for one in cuts) > LONGEST_OUTAGE
-        is_long |= self.is_deaf_where_only_it_dials
-        return is_long or any(one.kind in LOSSY for one in self.faults)
+        return self.is_cut_for_long or any(one.kind in LOSSY for one in self.faults)
 
     @property
-    def is_deaf_where_only_it_dials(self) -> bool:
-        """Whether a rank that others have to ask to dial hears nothing of that for long."""
-        pauses = [one.seconds for one in self.faults if one.kind is FaultKind.PAUSE]
-        deaf = [one.seconds for one in self.program if isinstance(one, Pause) and one.is_deaf]
-        is_asked = any(one.is_outwards for one in self.clusters)
-        return is_asked and sum(pauses) + sum(deaf) > _LONGEST_SILENCE
+    def is_cut_for_long(self) -> bool:
+        """Whether lines are cut for longer than connections wait."""
+        cuts = [one for one in self.faults if one.kind in (FaultKind.CUT, FaultKind.CUT_ONE_WAY)]
+        return sum(one.seconds for one in cuts) > LONGEST_OUTAGE
 
     @property
     def seconds(self) -> float:
         """How long the program takes at most where nothing fails."""
         computing = sum(one.seconds for one in self.program if isinstance(one, Pause))
         messages = [one for one in self.program if isinstance(one, ProgramMessage)]
-        moving = sum(one.size / self.rate + 8 * self.latency for one in messages)
+        rate = min(self.rate, self.room / (2.5 * self.latency))  # a system keeps no more
+        moving = sum(one.size / rate + 8 * self.latency for one in messages)
         return computing + 4 * moving
 
     def cluster_of(self, rank: int) -> int:
@@ -146,6 +141,9 @@ class Scenario:
         steps = len(self.program)
         return f"clusters {shape}, {steps} steps of the program, faults: {faults or 'none'}"
 
+
+_STARTED = 0.31
+"""Seconds after which the ranks of a world have all been started."""
 
 _SIZES = (0, 1, 40, 900, 5000, 9000, 40_000, 300_000, 1_500_000)
 
@@ -200,6 +198,7 @@ def _faults(rng: random.Random, shape: Scenario) -> list[Fault]:
             is_cut = kind in (FaultKind.CUT, FaultKind.CUT_ONE_WAY)
             long = (0.2, 2.0, 6.0, 11.0, 11.0, 40.0) if is_cut else (0.2, 2.0, 9.0, 25.0)
             seconds = rng.choice(long) if is_cut or kind is FaultKind.PAUSE else 0.0
-            at = rng.choice((rng.uniform(0, span), rng.uniform(0, 0.2), rng.expovariate(1 / span)))
+            times = rng.uniform(0, span), rng.uniform(0, 0.2), rng.expovariate(1 / span)
+            at = rng.choice((0.0, _STARTED, _STARTED)) + rng.choice(times)
             found.append(Fault(kind, at, rng.randrange(100), seconds, rng.randrange(100)))
     return sorted(found, key=lambda one: one.at)

@@ -10,9 +10,20 @@ from typing import Any, cast
 
 from gcm.records import dataclass
 from runtime.machine.contracts import Routes
+from runtime.machine.deaths import Observation, Witness
+from runtime.rank_name import RankName
 from runtime.testing.world.engine import Actor, Begun, Effect, Event, WakeAt
 from runtime.testing.world.load import Pause, ProgramMessage
 from runtime.testing.world.sockets import WorldProcess
+from runtime.testing.world.told import (
+    Come,
+    EndsTold,
+    RankSaid,
+    Released,
+    SuspicionTold,
+    TellActor,
+    front_end_of,
+)
 from runtime.topology import Grid
 from runtime.transport.credentials import Credentials
 from runtime.wire.dialling.directory import Party, RankDirectory
@@ -44,21 +55,6 @@ class Deaf(Effect):
     """The process does nothing but compute for so many seconds."""
 
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class TellActor(Effect):
-    """Something is told to another process over the front-ends, which the launcher joins."""
-
-    to: str
-    told: Event
-
-
-@dataclass(frozen=True, slots=True)
-class Come(Event):
-    """A rank that cannot dial this one asks to be dialled."""
-
-    by: str
 
 
 def payload_of(number: int, size: int) -> bytes:
@@ -126,6 +122,7 @@ class RankActor(Actor):
         self._since = 0.0
         self._deadline: float | None = None
         self._is_leaving = False
+        self._is_released = False
 
     @cached_property
     def peers(self) -> _WorldPeers:
@@ -144,7 +141,7 @@ class RankActor(Actor):
             share=lambda _: None,
             system=process,
         )
-        return _WorldPeers(
+        made = _WorldPeers(
             process,
             place.index,
             directory,
@@ -155,6 +152,47 @@ class RankActor(Actor):
             silence=place.silence,
             resume_timeout=place.resume_timeout,
         )
+        made.suspect = self._suspect
+        return made
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its program runs."""
+        return self._is_released and not self._is_leaving
+
+    def _suspect(self, peer: int, why: PeerLost | None) -> None:
+        parties, me = self.place.parties, self.place.index
+        told = SuspicionTold(parties[me].member, parties[peer].member, str(why or ""))
+        self._tell_front_end(told)
+
+    def _tell_front_end(self, told: Event) -> None:
+        front_end = front_end_of(RankName.parse(self.name).cluster)
+        self.process.do(TellActor(front_end, told))
+
+    def _handle_told(self, event: Event) -> None:
+        """Take in what is not about descriptors or the time, as the shell of a rank does."""
+        if isinstance(event, Begun):
+            self._tell_front_end(RankSaid(self.name, "here"))
+            self._tell_front_end(RankSaid(self.name, "ready"))
+        elif isinstance(event, Released):
+            self._is_released = True
+        elif isinstance(event, Come):
+            found = self.peers.index_of(event.by)
+            if found is not None:
+                self.peers.watch(found)
+        elif isinstance(event, EndsTold):
+            self._hear_of_end(event)
+
+    def _hear_of_end(self, event: EndsTold) -> None:
+        death = event.death
+        index = self.peers.index_of(str(death.rank.place))
+        if index in (None, self.place.index):
+            return
+        if event.lost_to == self.name:
+            self.peers.confirm(index)
+        elif not event.lost_to:
+            kind = PeerLost if death.code else PeerLeft
+            self.peers.explain(index, kind(f"{death.who} {death.how}"))
 
     def _routes_of(self, peer: int) -> Routes:
         name = self.place.parties[peer].name
@@ -183,12 +221,7 @@ class RankActor(Actor):
         if self.is_over:
             return ()
         self.process.now = now
-        if isinstance(event, Begun):
-            self._since = now
-        elif isinstance(event, Come):
-            found = self.peers._directory.index(event.by)  # as `opening` does when it is asked
-            if found is not None:
-                self.peers.watch(found)
+        self._handle_told(event)
         peers = self.peers
         self.process.progress()
         self._see_to_what_is_due(now)
@@ -226,18 +259,28 @@ class RankActor(Actor):
     def _go_on(self, now: float) -> None:
         """Do as many steps as can be done."""
         try:
-            while not self._is_leaving and self._has_done(now):
+            while self.is_running and self._has_done(now):
                 if not self._steps:
                     if all(one.done for _, one in self._sent):
-                        self._is_leaving = True
+                        self._end_program()
                     break
                 self._begin(*self._steps.popleft(), now)
         except PeerLost as fault:
             self.why = str(fault)
-            self._is_leaving = True
+            self._end_program()
         if self._is_leaving and self.peers.leave():
             self.peers.hang_up()
             self.code = int(bool(self.why))
+            self._tell_front_end(RankSaid(self.name, "left"))
+
+    def _end_program(self) -> None:
+        """Tell how the program has ended, before any peer can see it."""
+        self._is_leaving = True
+        lost = tuple(RankName.parse(self.place.parties[one].name) for one in self.losses)
+        end = Observation(Witness.RANK, 0)
+        if self.why:
+            end = Observation(Witness.RANK, 1, exception=self.why, lost=lost, is_loss=True)
+        self._tell_front_end(RankSaid(self.name, "ended", end))
 
     def _has_done(self, now: float) -> bool:
         """Tell whether the step is done that was begun last; raises PeerLost if it never will."""

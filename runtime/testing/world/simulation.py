@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from gcm.records import dataclass
+from runtime.lifecycle import events as run
+from runtime.lifecycle.run_plan import RunPlan
+from runtime.rank_name import RankName
+from runtime.step_name import StepKind, StepName
 from runtime.testing.world.auditors import WorldFindings, audit
-from runtime.testing.world.engine import Actor, Effect, World, WorldStuck
+from runtime.testing.world.engine import Actor, Effect, Event, World, WorldStuck
+from runtime.testing.world.launching import FrontEndActor, LauncherActor
 from runtime.testing.world.load import Fault, FaultKind, Pause, ProgramMessage, Scenario
 from runtime.testing.world.network import NEVER, Network
-from runtime.testing.world.ranks import Deaf, Ended, RankActor, RankStart, TellActor
+from runtime.testing.world.ranks import Deaf, Ended, RankActor, RankStart
 from runtime.testing.world.sockets import WorldProcess
 from runtime.testing.world.tape import Tape
-from runtime.topology import Cluster, Grid, Node, Reachability, Site
+from runtime.testing.world.told import (
+    LAUNCHER,
+    FrontEndEnded,
+    Killed,
+    RankExited,
+    RankSaid,
+    RunTold,
+    Spawned,
+    StillnessTold,
+    TellActor,
+    front_end_of,
+)
+from runtime.topology import Cluster, Grid, NamedCluster, Node, RankNames, Reachability, Site
 from runtime.wire.dialling.directory import Party
 
 SILENCE, RESUME = 8.0, 12.0
@@ -24,6 +43,8 @@ BOUND = 90.0
 """Seconds after the last fault in which a world has to end, beside what its program takes."""
 
 _TOLD_AFTER = 2e-3  # seconds for what goes over front-ends and launcher
+_SEEN_STOPPED = 1.0  # seconds after which a front-end sees that a rank stands still
+_FOUND_LOST = 6.0  # seconds after which the launcher finds that a host has gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +76,17 @@ class Simulation:
         self.network = Network(world, room=scenario.room, silence=SILENCE)
         self.ranks: list[RankActor] = []
         self.killed: set[str] = set()
-        for kind, do in ((Ended, self._end), (Deaf, self._deafen), (TellActor, self._tell)):
+        self.struck: list[str] = []
+        """What the faults have hit, in their order."""
+        effects: dict[type[Effect], Callable[[Actor, Any], None]] = {
+            Ended: self._end,
+            Deaf: self._deafen,
+            TellActor: self._tell,
+            Spawned: self._spawn,
+            Killed: self._kill_all,
+            FrontEndEnded: self._end_front_end,
+        }
+        for kind, do in effects.items():
             world.own(kind, do)
         self._build()
         for fault in scenario.faults:
@@ -73,10 +104,14 @@ class Simulation:
             stuck = str(fault)
         if not stuck:  # what is on its way arrives
             self.world.run(lambda: False, self.world.now + 4 * SILENCE)
-        return WorldFindings(scenario, self.ranks, self.network, frozenset(self.killed), stuck)
+        return WorldFindings(
+            scenario, self.launcher, self.ranks, self.network, frozenset(self.killed),
+            tuple(self.struck), stuck,
+        )  # fmt: skip
 
     def _is_over(self) -> bool:
-        return all(one.is_over or one.name in self.killed for one in self.ranks)
+        gone = self.world.is_gone
+        return self.launcher.is_over and all(gone(one.name) for one in self.ranks)
 
     # --- the machine ------------------------------------------------------------------------------
 
@@ -102,7 +137,9 @@ class Simulation:
             for position in range(one.ranks):
                 name, host = f"{number}:0:{position}", f"h{one.host}"
                 addresses = (f"unix:/{host}/{name}", f"{host}:{4000 + len(parties)}")
-                parties.append(Party(name, host, host, addresses, cluster=f"c{number}"))
+                parties.append(
+                    Party(name, host, host, addresses, incarnation=1, cluster=f"c{number}")
+                )
         self.network.places = {way: one.host for one in parties for way in one.addresses}
         hosts = sorted({one.host for one in parties})
         for source in hosts:
@@ -117,26 +154,104 @@ class Simulation:
             mine = [each for each in steps if _is_of(each[1], index)]
             rank = RankActor(process, place, mine)
             self.ranks.append(rank)
-        for rank in self.ranks:
-            rank.peers  # noqa: B018 - all listen before the application begins
-            self.world.add(rank)
+        self._build_run()
+
+    def _build_run(self) -> None:
+        clusters = {f"{number}:0": one for number, one in enumerate(self.scenario.clusters)}
+        ranks = {
+            name: tuple(f"{name}:{number}" for number in range(one.ranks))
+            for name, one in clusters.items()
+        }
+        front_ends = {name: StepName(StepKind.FRONT_END, name) for name in clusters}
+        of_ranks = {name: StepName(StepKind.RANKS, name) for name in clusters}
+        handshake, start = StepName(StepKind.HANDSHAKE, "grid"), StepName(StepKind.START)
+        steps: dict[StepName, frozenset[StepName]] = dict.fromkeys(front_ends.values(), frozenset())
+        steps |= {of_ranks[name]: frozenset({front_ends[name]}) for name in clusters}
+        steps |= {handshake: frozenset(of_ranks.values()), start: frozenset({handshake})}
+        first = itertools.accumulate((len(one) for one in ranks.values()), initial=0)
+        named = {
+            name: NamedCluster(f"s{name[0]}/c{name[0]}", at)
+            for name, at in zip(clusters, first, strict=False)
+        }
+        plan = RunPlan(
+            steps=steps,
+            start=start,
+            places={step: name for name, step in front_ends.items()},
+            ranks=ranks,
+            paths={step: f"/grid/{step.about}" for step in steps},
+            rank_paths={rank: f"/grid/{rank}" for each in ranks.values() for rank in each},
+            names=RankNames(named),
+        )
+        self.launcher = LauncherActor(plan)
+        self.front_ends: dict[str, FrontEndActor] = {}
+        for name in clusters:
+            ups = {
+                "front-end": run.StepUp(front_ends[name]),
+                "ranks": run.StepUp(of_ranks[name]),
+            }
+            made = self.front_ends[name] = FrontEndActor(name, ups, ranks[name])
+            self.world.add(made)
+        self.world.add(self.launcher)
 
     # --- effects ----------------------------------------------------------------------------------
 
-    def _end(self, actor: Actor, effect: Effect) -> None:
-        assert isinstance(effect, Ended)
+    def _end(self, actor: Actor, effect: Ended) -> None:
         words = f"ends with code {effect.code}" + (f": {effect.why}" if effect.why else "")
-        self.world.tape.note(self.world.now, actor.name, words.splitlines()[0])
+        self._note(actor.name, words.splitlines()[0])
         self.network.end_process(actor.name)
         self.world.remove(actor.name)
+        self._tell_parent(RankExited(actor.name, effect.code))
 
-    def _deafen(self, actor: Actor, effect: Effect) -> None:
-        assert isinstance(effect, Deaf)
+    def _tell_parent(self, told: Event) -> None:
+        """Let a front-end hear of an end: what comes by several ways comes in any order."""
+        assert isinstance(told, RankExited | RankSaid)
+        front_end = front_end_of(RankName.parse(told.rank).cluster)
+        after = self.world.rng.choice((1e-4, 3e-3, 0.05))
+        self.world.tell(front_end, told, self.world.now + after)
+
+    def _spawn(self, _: Actor, effect: Spawned) -> None:
+        for rank in self.ranks:
+            if RankName.parse(rank.name).cluster == effect.cluster:
+                rank.peers  # noqa: B018 - it listens before it tells where
+                self.world.add(rank, self.world.now + self.world.rng.uniform(0, 0.3))
+
+    def _kill_all(self, _: Actor, effect: Killed) -> None:
+        """End processes; with a front-end all of its ranks end."""
+        for name in effect.names:
+            cluster = name.removeprefix("fe ")
+            if cluster in self.front_ends:
+                self.world.remove(name)
+                for rank in self.ranks:
+                    if RankName.parse(rank.name).cluster == cluster:
+                        self._kill_rank(rank, is_told=False)
+            else:
+                rank = next(one for one in self.ranks if one.name == name)
+                self._kill_rank(rank)
+
+    def _kill_rank(self, rank: RankActor, *, is_told: bool = True) -> None:
+        if self.world.is_gone(rank.name):
+            return
+        self.killed.add(rank.name)
+        self._note(rank.name, "is killed")
+        self.world.remove(rank.name)
+        self.network.end_process(rank.name)
+        if is_told:
+            self._tell_parent(RankExited(rank.name, 0, 9))
+            self._tell_parent(RankSaid(rank.name, "left"))
+
+    def _end_front_end(self, actor: Actor, _: FrontEndEnded) -> None:
+        self._note(actor.name, "ends")
+        self.world.remove(actor.name)
+
+    def _note(self, who: str, what: str, to: str = "") -> None:
+        self.world.tape.note(self.world.now, who, what, to)
+
+    def _deafen(self, actor: Actor, effect: Deaf) -> None:
         self.world.pause(actor.name, self.world.now + effect.seconds)
 
-    def _tell(self, actor: Actor, effect: Effect) -> None:
-        assert isinstance(effect, TellActor)
-        self.world.tape.note(self.world.now, actor.name, "asks it to come", effect.to)
+    def _tell(self, actor: Actor, effect: TellActor) -> None:
+        """Carry something over the front-ends: it takes a while, and nothing overtakes."""
+        self._note(actor.name, _words(effect.told), effect.to)
         self.world.tell(effect.to, effect.told, self.world.now + _TOLD_AFTER)
 
     # --- faults -----------------------------------------------------------------------------------
@@ -150,6 +265,7 @@ class Simulation:
             FaultKind.PAUSE: self._pause,
             FaultKind.KILL: self._kill,
             FaultKind.HOST_DOWN: self._down,
+            FaultKind.CTRL_C: self._interrupt,
         }
         words = what[fault.kind](fault)
         if words:
@@ -184,31 +300,51 @@ class Simulation:
         rank = self._victim(fault)
         if rank is None:
             return ""
-        self.world.pause(rank.name, self.world.now + fault.seconds)
+        now, until = self.world.now, self.world.now + fault.seconds
+        self.world.pause(rank.name, until)
+        if fault.seconds > _SEEN_STOPPED:
+            front_end = front_end_of(RankName.parse(rank.name).cluster)
+            self.world.tell(front_end, StillnessTold(rank.name, False), now + _SEEN_STOPPED)
+            self.world.tell(front_end, StillnessTold(rank.name, True), until)
         return f"stops {rank.name} for {fault.seconds:g} s"
 
     def _kill(self, fault: Fault) -> str:
         rank = self._victim(fault)
         if rank is None:
             return ""
-        self._end_of(rank)
-        self.network.end_process(rank.name)
+        if rank.is_running and not self.launcher.state.run.life.is_settling:
+            self.struck.append(rank.name)
+        self._kill_rank(rank)
         return f"kills {rank.name}"
 
     def _down(self, fault: Fault) -> str:
+        """Let a host go, with the front-ends there; the launcher finds that out later."""
         rank = self._victim(fault)
         if rank is None:
             return ""
-        self.network.down(rank.process.host)
-        for one in self.ranks:
-            if one.process.host == rank.process.host:
-                self._end_of(one)
-        return f"{rank.process.host} loses its power"
+        host = rank.process.host
+        self.network.down(host)
+        there = [one for one in self.ranks if one.process.host == host]
+        for one in there:
+            if not self.world.is_gone(one.name):
+                self.killed.add(one.name)
+                self.world.remove(one.name)
+        for cluster in dict.fromkeys(RankName.parse(one.name).cluster for one in there):
+            self.world.remove(front_end_of(cluster))
+            lost = RunTold(run.PlaceLost(cluster, f"nothing is heard of {host}"))
+            self.world.tell(LAUNCHER, lost, self.world.now + _FOUND_LOST)
+        return f"{host} loses its power"
 
-    def _end_of(self, rank: RankActor) -> None:
-        if not rank.is_over:
-            self.killed.add(rank.name)
-            self.world.remove(rank.name)
+    def _interrupt(self, _: Fault) -> str:
+        self.world.tell(LAUNCHER, RunTold(run.Interrupt()))
+        return "presses Ctrl-C"
+
+
+def _words(told: Event) -> str:
+    """Return how the tape says what is told."""
+    if isinstance(told, RunTold):
+        return f"tells {type(told.what).__name__}"
+    return " ".join(str(told).replace("'", "").split())[:90]
 
 
 def _is_of(step: ProgramMessage | Pause, index: int) -> bool:

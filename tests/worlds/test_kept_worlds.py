@@ -1,0 +1,43 @@
+"""Worlds that once failed, as small as they were shrunk, each with what was wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.testing.world.load import (
+    ClusterShape,
+    Fault,
+    FaultKind,
+    Pause,
+    ProgramMessage,
+    Scenario,
+)
+from runtime.testing.world.simulation import play
+
+INWARDS, OUTWARDS = ClusterShape(1, 0), ClusterShape(1, 1, is_outwards=True)
+
+KEPT = {
+    # A rank that had ended gave up a peer after 12 s, without a word to the launcher, though that
+    # was only stopped, and was the one of the two who could dial: its last message was lost.
+    "an end for a stopped peer": Scenario(
+        1, (INWARDS, OUTWARDS),
+        (ProgramMessage(0, 1, 10), ProgramMessage(1, 0, 10), Pause(0, 0.5),
+         ProgramMessage(0, 1, 100)),
+        (Fault(FaultKind.PAUSE, 0.5, 1, 25.0), Fault(FaultKind.CUT, 0.5, 0, 2.0),
+         Fault(FaultKind.RESET, 0.9, 0)),
+        latency=0.001, rate=1e7, room=64 << 10,
+    ),
+    # One that had been stopped was declared lost a second after it went on: over a slow line it
+    # could not dial in that time.
+    "a second after a standstill": Scenario(
+        2, (INWARDS, OUTWARDS),
+        (ProgramMessage(0, 1, 10),),
+        (Fault(FaultKind.PAUSE, 0.31, 1, 25.0),),
+        latency=0.2, rate=1e7, room=64 << 10,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_world_that_once_failed_is_right(name: str) -> None:
+    assert play(KEPT[name]).failures == ()
