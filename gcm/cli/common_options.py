@@ -116,8 +116,9 @@ class Option:
     `read` returns the value of a text, or raises ValueError with what is wrong with it. `also` are
     the words of other commands, such as `mpiexec`, that mean the same: they are understood, and
     neither help nor completion shows them. `sets` names the attribute of a descriptor that the
-    option writes, as `"application failures"`. The other `settings` are those of `argparse`; what
-    completes a value follows from its `metavar`.
+    option writes, as `"application failures"`, and `for_ranks` the field of the settings of all
+    ranks that gets its value. The other `settings` are those of `argparse`; what completes a value
+    follows from its `metavar`.
     """
 
     def __init__(
@@ -127,12 +128,14 @@ class Option:
         read: Callable[[str], Any] | None = None,
         also: Sequence[str] = (),
         sets: str = "",
+        for_ranks: str = "",
         **settings: Any,
     ) -> None:
         self.names = names
         self.help = help
         self.also = also
         self.sets = sets
+        self.for_ranks = for_ranks
         self.settings = settings if read is None else {**settings, "type": _told(read)}
 
     @property

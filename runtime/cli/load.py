@@ -60,6 +60,7 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
         observed=bool(options.record or options.report or options.web),
         traced=bool(options.trace),
         checked=options.check,
+        for_ranks=options.for_ranks,
         plans=" ".join(filter(None, (tuned, deployment.plans, options.plans))),
         explain_waits=deployment.explain_waits if explain is None else explain,
         start_timeout=options.timeout,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
+from typing import Any
 
 from gcm.documents import Location
 from gcm.records import dataclass
@@ -478,6 +479,8 @@ class Deployment:
     """Whether ranks keep their latest calls and messages, to tell them at their end."""
     checked: bool = False
     """Whether ranks tell of their calls, which are compared to find faults of the program."""
+    for_ranks: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the settings of all ranks, as options of a command have them."""
     start_timeout: float = 60.0
     """Seconds until the application has to run; a plan has more where a start takes longer."""
     run_timeout: float = 0.0

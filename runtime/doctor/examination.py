@@ -31,10 +31,10 @@ from runtime.launchers.errors import LaunchError, WrongMpiexec
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import check_mpi_pair, detect_native_mpi
 from runtime.native_mpi import AUTO, native_mpi
+from runtime.processes.launcher.configuring import is_on_this_machine
 from runtime.processes.launcher.package import bring_mpi_to_try
 from runtime.processes.launcher.queued_place import LoginNodes
 from runtime.processes.launcher.reaching import usual_launcher
-from runtime.processes.launcher.supply import is_on_this_machine
 from runtime.topology import Reachability
 from runtime.transport.passage import host_and_port
 

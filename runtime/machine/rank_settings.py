@@ -1,7 +1,8 @@
 """What the ranks of a cluster are told before their programs run: made in planning, sent once.
 
-A new setting is a field here, its value in `settings_of` of `runtime.processes.launcher.supply`,
-and whatever reads it in the rank.
+A new setting is a field here, the `for_ranks` of its option, and whatever reads it in the rank; one
+that follows from the plan has its value in `settings_of` of
+`runtime.processes.launcher.configuring`.
 """
 
 from __future__ import annotations

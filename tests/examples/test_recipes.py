@@ -26,6 +26,7 @@ FILES = {
     "Add a plan to a collective": 3,
     "Add a message of control": 3,
     "Add a batch system": 3,
+    "Add a setting for ranks": 3,
     "Add a failure detector": 2,
     "Add a command": 2,
 }

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from functools import partial
+from typing import Any
 
 from gcm.cli.command_table import CommandTable, command
 from gcm.cli.common_options import (
@@ -198,8 +199,9 @@ WATCHING = OptionGroup(
     Option("--explain-waits", metavar="SECONDS", read=values.seconds_or_none,
            help="report why a rank waits that has been in an MPI call for this long (default: 30; "
            "0: never)"),
-    Option("--check", action="store_true", help="look for faults of the program that MPI lets "
-           "pass, such as collectives that do not fit; the exit code is 208 if there are any"),
+    Option("--check", action="store_true", for_ranks="is_checked",
+           help="look for faults of the program that MPI lets pass, such as collectives that do "
+           "not fit; the exit code is 208 if there are any"),
     Option("--summary", action="store_true",
            help="at the end show what ran where, how long and how it ended, and what was sent"),
     Option("--log-level", choices=("debug", "info", "warning"), default="warning",
@@ -285,6 +287,8 @@ class Options:
     detach: str = ""
     plans: str = ""
     replaceable: Sequence[str] = ()
+    for_ranks: Mapping[str, Any] = field(default_factory=dict)
+    """The fields of `RankSettings` that options have a value for."""
     spool: str = ""
     """The file in which a detached run is recorded; no option names it."""
 
@@ -362,6 +366,11 @@ def options_of(
         "variables": _last_of_each(found.variables),
         "format": Format(found.format),
         "progress": ProgressMode(found.progress),
+        "for_ranks": {
+            row.for_ranks: value
+            for row in GCM_DEPLOY.rows()
+            if row.for_ranks and (value := getattr(found, row.dest)) is not None
+        },
     }
     return Options(one_line=one_line, arguments=tuple(arguments), **values_given)
 

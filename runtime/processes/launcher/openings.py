@@ -17,9 +17,9 @@ from runtime.launchers.local import LocalLauncher
 from runtime.lifecycle.events import Event, ParentKilled, PlaceClosed, PlaceLost, StepFailed
 from runtime.processes.configuration import Keys
 from runtime.processes.launcher.autopsy import end_of_parent, fault_of
+from runtime.processes.launcher.configuring import is_on_this_machine
 from runtime.processes.launcher.local_front_ends import LocalFrontEnds
 from runtime.processes.launcher.place import ClusterPlace, RemotePlace, RequestHandler
-from runtime.processes.launcher.supply import is_on_this_machine
 from runtime.processes.launcher.task_group import TaskGroup
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.step_name import StepKind, StepName
