@@ -15,7 +15,16 @@ def numbers_of(part: str) -> tuple[int, ...]:
     >>> numbers_of("0:1:2"), numbers_of("1"), numbers_of("")
     ((0, 1, 2), (1,), ())
     """
-    return tuple(map(int, part.split(":"))) if part else ()
+    return tuple(map(int, words_of(part)))
+
+
+def words_of(part: str) -> list[str]:
+    """Return the pieces of a name, of one of several parts or of a member of another kind.
+
+    >>> words_of("0:1"), words_of("launcher"), words_of("")
+    (['0', '1'], ['launcher'], [])
+    """
+    return part.split(":") if part else []
 
 
 def cluster_of(name: str) -> str:

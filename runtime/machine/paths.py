@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.part_names import numbers_of, part_above, site_of
+from runtime.part_names import part_above, site_of, words_of
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def above_path(clustering: str) -> str:
 
 def part_path(identifier: str) -> str:
     """Return the path of a rank (`0:1:2`), a cluster, a site or, for nothing, the grid."""
-    names = zip(("site", "cluster", "wrapper"), numbers_of(identifier), strict=False)
+    names = zip(("site", "cluster", "wrapper"), words_of(identifier), strict=False)
     return "/".join([GRID, *(f"{name}{number}" for name, number in names)])
 
 
