@@ -43,6 +43,7 @@ from runtime.launchers.errors import LaunchError
 from runtime.launchers.hops import NEEDED, aliases, configuration, own_socket, user_files
 from runtime.launchers.lines import Collected
 from runtime.launchers.local import LocalLauncher
+from runtime.launchers.masters import not_ours
 from runtime.launchers.ssh import USER_FOLDER, SshLauncher
 from runtime.native_mpi import native_mpi
 from runtime.processes.launcher import package
@@ -170,13 +171,15 @@ class MovedRun:
         hops = ssh_hops(self.way)
         default = f"{own_socket(USER_FOLDER)}{_DEFAULT}"
         text = configuration(hops, user_files(USER_FOLDER), NEEDED, default)
+        ssh = self.way[-1].command_path
+        text = not_ours(hops, USER_FOLDER, ssh, text) + text
         path = f"PYTHONPATH={self.folder}/{package.FOLDER}"
         there = shlex.join(["env", path, self.python, "-m", module, *words])
         with tempfile.NamedTemporaryFile("w", prefix="gcm-ssh-", encoding="utf-8") as config:
             config.write(text)
             config.flush()
             options = ["-T", "-e", "none", "-F", config.name]
-            yield [self.way[-1].command_path, *options, aliases(hops)[-1], f"exec {there}"]
+            yield [ssh, *options, aliases(hops)[-1], f"exec {there}"]
 
     def fetch_results(self) -> str:
         """Bring new files here, into a folder named after the run; "" if there are none.

@@ -49,11 +49,17 @@ class Master:
     """
 
     def __init__(self, hops: Sequence[Hop], user_folder: Path, ssh: str = "ssh") -> None:
+        self._hops = hops
         self._folder = user_folder.expanduser().absolute()
         self._ssh = ssh
         self._alias = aliases(hops)[-1]
         default = own_socket(self._folder) + _DEFAULT
-        self._configuration = configuration(hops, user_files(self._folder), default=default)
+        configured = configuration(hops, user_files(self._folder), default=default)
+        self._refused = self._not_ours(configured, may_be_made=True)
+        self._configuration = self._refused + configured
+
+    def _not_ours(self, configured: str, *, may_be_made: bool) -> str:
+        return not_ours(self._hops, self._folder, self._ssh, configured, may_be_made=may_be_made)
 
     def process(self) -> int | None:
         """Return the number of the process that holds the connection; None if it is not open."""
@@ -65,9 +71,12 @@ class Master:
         """Open the connection; the ssh client asks its questions on the terminal.
 
         Raises:
-            LoginFailed: it is not open now, for a reason that the client has printed there, or
-                because no connection to this host can be shared.
+            LoginFailed: it is not open now, for a reason that the client has printed there,
+                because no connection to this host can be shared, or because another account has
+                put a socket where it would be.
         """
+        if self._refused:
+            raise self._planted()
         shown = self._run("-G")
         if shown is None or not re.search(r"^controlpath ", shown.stdout, re.MULTILINE):
             raise LoginFailed(
@@ -80,12 +89,22 @@ class Master:
             # not -M, with which a socket that a dead master left behind would be in the way
             argv = [self._ssh, "-F", config.name, "-o", "ControlMaster=auto", "-N", "-f"]
             code = _on_terminal([*argv, self._alias])
+        if self._not_ours(self._configuration, may_be_made=False):  # somebody was quicker
+            raise self._planted()
         if self.process() is None:
             raise LoginFailed(
                 f"no connection was opened; ssh {Exit.of_returncode(code).predicate}",
                 place=self._alias,
                 cure="See what ssh has said, and answer before the host loses patience",
             )
+
+    def _planted(self) -> LoginFailed:
+        return LoginFailed(
+            "the socket of the shared connection is another account's, or in a folder where others"
+            " can replace it",
+            place=self._alias,
+            cure="Give the host a ControlPath in a folder of yours, such as ~/.ssh/%C",
+        )
 
     def end(self) -> None:
         """End the connection, and with it all that uses it; nothing happens if it is not open."""
@@ -112,13 +131,17 @@ class Master:
                 ) from error
 
 
-def not_ours(hops: Sequence[Hop], user_folder: Path, ssh: str, configured: str) -> str:
+def not_ours(
+    hops: Sequence[Hop], user_folder: Path, ssh: str, configured: str, *, may_be_made: bool = False
+) -> str:
     """Return settings by which hops use no master that another account may pretend to be.
 
     The client connects to whatever socket is at the user's ControlPath. In a folder where others
-    write it has to be there already, and this user's: nobody else can replace that in `/tmp`.
+    write it has to be there already, and this user's: nobody else can replace that in `/tmp`. Who
+    opens a connection `may_be_made` to find none there, and looks again afterwards.
     """
     texts = [one.read_text(errors="replace").lower() for one in user_files(user_folder)]
+    texts += [name.lower() for hop in hops for name, _ in hop.settings]
     if not any(word in text for text in texts for word in _MAY_NAME_SOCKETS):
         return ""
     refused = []
@@ -135,7 +158,7 @@ def not_ours(hops: Sequence[Hop], user_folder: Path, ssh: str, configured: str) 
                 refused.append(_unshared(alias))  # nobody knows which socket that is
                 continue
         found = re.search(r"^controlpath (.+)$", shown.stdout, re.MULTILINE)
-        if found and not _is_ours(Path(found[1])):
+        if found and not _is_ours(Path(found[1]), may_be_made=may_be_made):
             refused.append(_unshared(alias))
     return "".join(refused)
 
@@ -144,14 +167,18 @@ def _unshared(alias: str) -> str:
     return f"Host {alias}\n  ControlPath none\n"
 
 
-def _is_ours(socket: Path) -> bool:
+def _is_ours(socket: Path, *, may_be_made: bool) -> bool:
     """Tell whether nobody else can have put, or put, a socket in a place."""
     me = os.getuid()
     try:
         folder = socket.parent.stat()
         if folder.st_uid in (me, 0) and not folder.st_mode & 0o022:
             return True
-        return bool(folder.st_mode & stat.S_ISVTX) and socket.lstat().st_uid == me
+        if not folder.st_mode & stat.S_ISVTX:
+            return False
+        if may_be_made and not os.path.lexists(socket):
+            return True
+        return socket.lstat().st_uid == me
     except OSError:
         return False
 
