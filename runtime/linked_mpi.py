@@ -56,10 +56,20 @@ def mpi_library(path: str, environment: Mapping[str, str]) -> str:
     Libraries of libraries count. Where it is not found, its name is returned. Raises OSError if the
     file itself cannot be read.
     """
+    found = all_libraries(path, environment)
+    return next((found[one] or one for one in found if is_mpi_library(os.path.basename(one))), "")
+
+
+def all_libraries(path: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the libraries that a file needs, and those that these need, each with its path or "".
+
+    Nobody looks into the libraries of an MPI. Raises OSError if the file itself cannot be read.
+    """
     beside = environment.get("LD_LIBRARY_PATH", "").split(os.pathsep)
     given = [one for one in beside if one]
     waiting, seen = [(path, *_linked(path))], {os.path.realpath(path)}
     system: dict[str, str] | None = None
+    libraries: dict[str, str] = {}
     for file, needed, search in waiting:
         origin = os.path.dirname(os.path.realpath(file))
         folders = [re.sub(r"\$ORIGIN|\$\{ORIGIN\}", origin, one) for one in search]
@@ -68,17 +78,31 @@ def mpi_library(path: str, environment: Mapping[str, str]) -> str:
             if not found:
                 system = system_libraries() if system is None else system
                 found = system.get(name, "")
-            if is_mpi_library(os.path.basename(name)):
-                return found or name
+            libraries.setdefault(name, found)
             real = os.path.realpath(found)
-            if not found or real in seen or len(seen) > MOST_LIBRARIES:
+            is_enough = real in seen or len(seen) > MOST_LIBRARIES
+            if not found or is_enough or is_mpi_library(os.path.basename(name)):
                 continue
             seen.add(real)
             try:
                 waiting.append((found, *_linked(found)))
             except OSError:
                 continue
-    return ""
+    return libraries
+
+
+def libraries_of_program(path: str) -> list[str] | None:
+    """Return the names of the libraries that a program of this machine needs; None if not here.
+
+    Without a `/` it is looked up as a shell does.
+    """
+    import shutil
+
+    found = os.path.expanduser(path) if os.sep in path else shutil.which(path) or path
+    try:
+        return [*map(os.path.basename, all_libraries(found, os.environ))]
+    except OSError:
+        return None
 
 
 def find_library(name: str, folders: Sequence[str]) -> str:

@@ -71,6 +71,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "runtime.allocations": set(),
     "runtime.native_mpi": set(),
     "runtime.replicas": set(),
+    "runtime.shim": set(),
     "runtime.collectives": set(),
     "runtime.deployment": set(),
     "runtime.doctor": {"asking", "examination", "jobs", "probe"},

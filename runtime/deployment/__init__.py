@@ -3,6 +3,7 @@
 from runtime.deployment.context import DescriptorContext
 from runtime.deployment.model import (
     Application,
+    CommWorld,
     DeployedCluster,
     DeployedSite,
     Deployment,
@@ -28,6 +29,7 @@ from runtime.deployment.reading.reader import read_descriptor
 
 __all__ = [
     "Application",
+    "CommWorld",
     "DeployedCluster",
     "DeployedSite",
     "Deployment",

@@ -11,6 +11,7 @@ from gcm.documents import Diagnostics, Location, Severity
 from runtime.deployment.context import DescriptorContext, VirtualNodes
 from runtime.deployment.reading.own_sites import SITES
 from runtime.deployment.reading.reader import read_descriptor
+from runtime.linked_mpi import libraries_of_program
 
 _NO_SETTINGS: Mapping[str, str] = {}
 
@@ -78,6 +79,7 @@ def surroundings_of(
         environment=os.environ,
         exists=lambda path: os.path.exists(os.path.expanduser(path)),
         is_installed=is_installed,
+        needed_libraries=libraries_of_program,
         cannot_hold=_cannot_hold,
         virtual_nodes=_virtual_nodes(roots, with_assembly, with_classes),
         umask=_umask(),

@@ -22,6 +22,10 @@ def _everything_exists(_name: str) -> bool:
     return True
 
 
+def _is_unknown(_path: str) -> Sequence[str] | None:
+    return None
+
+
 def _can_hold(_path: str) -> str:
     return ""
 
@@ -33,14 +37,16 @@ class DescriptorContext:
     `folder` is the descriptor's own folder, as a full path. `settings` are the values of `--set`.
     `exists` tells whether a file or folder of this machine exists; it gets full paths, and paths
     that begin with `~`. `cannot_hold` tells why no files can be put into a folder of this machine,
-    empty if they can. `is_installed` tells whether Python finds a module by itself. `umask` is that
-    of the caller. `virtual_nodes` gets an ADL file and the arguments of its definition; it returns
-    the names of the virtual nodes that are used there, or None when the file has faults, and may
-    report them. Without it those names are not checked. `named_classes` gets a program folder and
-    pairs of a role and a class; it returns for each why the class does not fit its role, or an
-    empty string. Without it they are not checked. `python` starts what runs on this machine.
-    `booked` are the sites of peers that were booked for <peers>; without any, one cluster stands
-    for them. `sites` is the file with the sites of the user.
+    empty if they can. `is_installed` tells whether Python finds a module by itself.
+    `needed_libraries` tells which libraries a native program needs, None if it is not here.
+    `umask` is that of the caller. `virtual_nodes` gets an ADL file and the arguments of its
+    definition; it returns the names of the virtual nodes that are used there, or None when the
+    file has faults, and may report them. Without it those names are not checked.
+    `named_classes` gets a program folder and pairs of a role and a class; it returns for each
+    why the class does not fit its role, or an empty string. Without it they are not checked.
+    `python` starts what runs on this machine. `booked` are the sites of peers that were booked
+    for <peers>; without any, one cluster stands for them. `sites` is the file with the sites of
+    the user.
     """
 
     folder: str
@@ -48,6 +54,7 @@ class DescriptorContext:
     environment: Mapping[str, str] = field(default_factory=dict)
     exists: Callable[[str], bool] = _everything_exists
     is_installed: Callable[[str], bool] = _everything_exists
+    needed_libraries: Callable[[str], Sequence[str] | None] = _is_unknown
     cannot_hold: Callable[[str], str] = _can_hold
     virtual_nodes: VirtualNodes | None = None
     named_classes: NamedClasses | None = None

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from runtime.deployment import (
     Application,
+    CommWorld,
     DeployedCluster,
     Deployment,
     ProgramKind,
@@ -91,7 +92,10 @@ def _front_end(deployment: Deployment, cluster: DeployedCluster) -> ExaminedHost
         needs_mpi=has_ranks,
         needs_mpi4py=application is not None
         and has_ranks
-        and application.kind is not ProgramKind.EXECUTABLE,
+        and (
+            application.kind is not ProgramKind.EXECUTABLE
+            or application.comm_world is CommWorld.GRID
+        ),
         names=elsewhere,
         modules=_modules(application) if application is not None and cluster.ranks else (),
     )

@@ -65,9 +65,16 @@ class RankProgram:
     recovery_messages: str = ""
     replicas: int = 1
     restart: bool = False
+    shim: str = ""
+    """The library that makes a C program see all clusters, once it is known for its MPI."""
     umask: int = 0o022
     run_directory: str = ""
     proxy: RankProxy | None = None
+
+    @property
+    def needs_shim(self) -> bool:
+        """Whether it is a native program whose COMM_WORLD is to be the grid, if it has one."""
+        return self.kind == "executable" and self.comm_world == "grid"
 
     @property
     def goes_on(self) -> bool:
@@ -220,6 +227,7 @@ class Job:
             "--umask": f"{program.umask:03o}",
             "--parent": "manager" if is_managed else "",
             "--on-one-host": "yes" if self._is_on_one_host(part) else "",
+            "--shim": program.shim,
             f"--{program.kind}": program.path,
         }
         return (

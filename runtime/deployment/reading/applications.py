@@ -20,6 +20,7 @@ from runtime.deployment.model import (
     VirtualNode,
 )
 from runtime.deployment.reading.program import read_arguments, read_environment, read_program
+from runtime.shim import Linked, verdict
 from runtime.web_address import is_web_address
 
 REBUILDS = ("rebuild", "rebuild-at-end")
@@ -57,7 +58,7 @@ def _application(entry: CheckedElement, alone: bool, reading: Reading) -> Applic
         folder=folder,
         arguments=read_arguments(entry),
         environment=read_environment(entry, reading),
-        comm_world=_comm_world(entry, kind, reading),
+        comm_world=_comm_world(entry, kind, path, reading),
         staged=entry["stage"] and not is_web_address(entry["script"]),
         travelling=travelling(reading.context.environment),
         failures=_failures(entry, kind, reading),
@@ -67,18 +68,24 @@ def _application(entry: CheckedElement, alone: bool, reading: Reading) -> Applic
     return found
 
 
-def _comm_world(entry: CheckedElement, kind: ProgramKind, reading: Reading) -> CommWorld:
+def _comm_world(entry: CheckedElement, kind: ProgramKind, path: str, reading: Reading) -> CommWorld:
+    """Return what COMM_WORLD is to a program; a native one that calls no MPI has none."""
     world: CommWorld = entry["comm-world"]
-    if kind is not ProgramKind.EXECUTABLE:
+    if kind is not ProgramKind.EXECUTABLE or world is CommWorld.CLUSTER:
         return world
-    if entry.has("comm-world") and world is CommWorld.GRID:
+    needed = reading.context.needed_libraries(path)
+    if needed is None:  # it is not here: the clusters will see
+        return world
+    found = verdict(needed)
+    if found.linked is Linked.REFUSED:
         reading.fault(
-            "native-world",
-            f"COMM_WORLD of the native application '{entry['name']}' cannot be the grid",
+            "no-shared-world",
+            f"the application '{entry['name']}' cannot have one MPI_COMM_WORLD over several "
+            f"clusters: {found.cause}",
             entry.location,
-            hint='leave out comm-world="grid"; only Python programs see the grid as one MPI',
+            hint=f'{found.cure}; comm-world="cluster" gives each cluster a world of its own',
         )
-    return CommWorld.CLUSTER
+    return CommWorld.CLUSTER if found.linked is Linked.ALONE else world
 
 
 def _failures(entry: CheckedElement, kind: ProgramKind, reading: Reading) -> FailureMode:
@@ -97,8 +104,12 @@ def _failures(entry: CheckedElement, kind: ProgramKind, reading: Reading) -> Fai
     if mode is FailureMode.RETURN and not is_of_grid:
         reading.fault(
             "cannot-survive",
-            f"the application '{entry['name']}' cannot survive the loss of a rank: its COMM_WORLD "
-            "is native",
+            f"the application '{entry['name']}' cannot survive the loss of a rank: "
+            + (
+                "it is a native program"
+                if kind is ProgramKind.EXECUTABLE
+                else "its COMM_WORLD is native"
+            ),
             entry.location,
             hint='leave out failures="return" and recovery, or run a Python program with'
             ' comm-world="grid"',

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime.deployment.context import Reading
-from runtime.deployment.model import Application, CommWorld, Deployment, FailureMode
+from runtime.deployment.model import Application, CommWorld, Deployment, FailureMode, ProgramKind
 from runtime.replicas import TooFewHosts
 
 
@@ -39,6 +39,10 @@ def _obstacles(application: Application, deployment: Deployment) -> list[tuple[s
             "its COMM_WORLD is native",
             'leave out replicas="...", or run a Python program with comm-world="grid"',
         ): application.comm_world is not CommWorld.GRID,
+        (
+            "it is a native program",
+            'leave out replicas="...", or run a Python program',
+        ): application.kind is ProgramKind.EXECUTABLE and application.comm_world is CommWorld.GRID,
         (
             'with failures="return" replicas could learn of a loss at different calls',
             'leave out failures="return": a rank is lost only with its last replica',

@@ -26,6 +26,7 @@ from runtime.launchers.mpiexec import (
     mpiexec_here,
 )
 from runtime.native_mpi import AUTO, Job, JobPart, ManagedRanks, native_mpi
+from runtime.processes.front_end.c_library import with_c_library
 from runtime.processes.front_end.head_count import HeadCount
 from runtime.processes.front_end.job_output import EndListener, JobOutput, OutputListener
 from runtime.processes.front_end.output_credit import OutputCredit
@@ -92,7 +93,8 @@ class RanksJob:
     def start(self) -> None:
         """Start the ranks; raises LaunchError, such as MissingMpiexec, or LauncherClosed."""
         job = self._job
-        job = self._job = replace(job, mpiexec=mpiexec_here(job.mpiexec, job.environment))
+        job = replace(job, mpiexec=mpiexec_here(job.mpiexec, job.environment))
+        job = self._job = with_c_library(job, self._folder)
         launcher = self._launcher = LocalLauncher(timeout=60.0, guard=self._guard)
         if self._is_closed:  # while there was no launcher to close
             launcher.close()

@@ -28,7 +28,7 @@ from runtime.lifecycle.run_plan import run_plan_of
 from runtime.lifecycle.state import IllegalEvent, RunState
 from runtime.lifecycle.walltimes import RunTimeouts
 from runtime.processes.launcher.effects import Executor
-from runtime.processes.launcher.native_users import warn_of_programs
+from runtime.processes.launcher.native_users import tell_of_programs
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.samples import UNSAMPLED, Sampling
 from runtime.processes.launcher.warm_start import WarmStart
@@ -334,7 +334,7 @@ class Machine:
 
     def _execute(self, facts: FactStream) -> None:
         facts.tell(MACHINE, RunPlanned.of(self.plan))
-        warn_of_programs(self.plan)
+        tell_of_programs(self.plan)
         if left := left_to_ranks(self.plan.deployment.plans):
             _log.warning("plans: %s", left)
         launcher = LocalLauncher() if self._warm is None else self._warm.launcher

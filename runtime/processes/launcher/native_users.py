@@ -1,4 +1,4 @@
-"""Warns of native code that computes on one cluster, where the program has several."""
+"""Tells of native code that computes on one cluster, where the program has several."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import shutil
 import stat
 from collections.abc import Iterator, Sequence
 
-from runtime.deployment.model import Application, ProgramKind
+from runtime.deployment.model import Application, CommWorld, ProgramKind
 from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.linked_mpi import mpi_library
+from runtime.linked_mpi import is_mpi_library, libraries_of_program, mpi_library
 from runtime.shown_text import listed, shown
 
 _MOST_TOLD = 20
@@ -53,34 +53,44 @@ def called(path: str) -> str:
     return shown(below if found else os.path.basename(path))
 
 
-def warn_of_programs(plan: DeploymentPlan) -> None:
-    """Name programs that are executables and run on several clusters, before they do."""
+def tell_of_programs(plan: DeploymentPlan) -> None:
+    """Tell of native programs on several clusters that have no COMM_WORLD over all of them.
+
+    That may be meant, unless it is a script that runs programs with an MPI.
+    """
     for application in plan.deployment.applications:
-        if application.kind is not ProgramKind.EXECUTABLE:
+        is_apart = application.comm_world is CommWorld.CLUSTER
+        if application.kind is not ProgramKind.EXECUTABLE or not is_apart:
             continue
         ranks = [
             one.ranks
             for one in plan.deployment.clusters()
             if one.ranks and plan.deployment.application_of(one) is application
         ]
-        if len(ranks) > 1 and _may_call_mpi(application):
+        if len(ranks) < 2:
+            continue
+        name = shown(application.path)
+        if runs := _runs_mpi(application):
             _log.warning(
-                "%s is a native program: each of its %d clusters has an MPI_COMM_WORLD of its own,"
-                " of %s ranks. Only Python programs have one over all clusters (docs/mpi.md). Where"
-                " that is meant, an <application> for each cluster says so",
-                shown(application.path), len(ranks), listed([str(one) for one in ranks]),
+                "%s runs %s, which has an MPI_COMM_WORLD of its own in each of its %d clusters, of"
+                " %s ranks. To have one over all of them, name that program in place of the script"
+                " (docs/c.md)",
+                name, shown(runs), len(ranks), listed([str(one) for one in ranks]),
             )  # fmt: skip
+        elif any(map(is_mpi_library, libraries_of_program(application.path) or ())):
+            _log.info("%s has an MPI_COMM_WORLD in each cluster, as its descriptor says", name)
+        else:
+            _log.info("%s calls no MPI: each of its processes is on its own", name)
 
 
-def _may_call_mpi(application: Application) -> bool:
-    """Tell whether a program is linked with an MPI, or is not here, so that nobody knows."""
+def _runs_mpi(application: Application) -> str:
+    """Return a program with an MPI that a script runs, "" if there is none, as far as is seen."""
     path = shutil.which(application.path) or application.path
     try:
-        if mpi_library(path, os.environ):
-            return True
-        return any(mpi_library(one, os.environ) for one in _run_by(path, application.folder))
+        programs = _run_by(path, application.folder)
+        return next((one for one in programs if mpi_library(one, os.environ)), "")
     except OSError:
-        return True
+        return ""
 
 
 def _run_by(path: str, folder: str) -> Iterator[str]:

@@ -37,7 +37,7 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     It `is_child` if the parent of this process will tell how it ends; else this becomes a parent.
     """
     options = RankOptions(words)
-    rank = _number(options)
+    rank = number_of(options)
     os.umask(options.umask)
     if not write_to_pipes(options.run_directory, rank, keeps=not options.has_manager):
         tag_output(
@@ -49,6 +49,15 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     elif not (is_child or options.has_manager):
         run_below(options.run_directory, rank, incarnation=options.incarnation, stays=options.stays)
     read_from_pipe(options.run_directory, rank)
+    if options.shim:
+        from runtime.processes.rank.c_program import become_program
+
+        become_program(options, words)
+    return run_here(options, rank)
+
+
+def run_here(options: RankOptions, rank: int) -> int:
+    """Be a rank in this process, whose output is where it should be; return its exit code."""
     from runtime.membership.rank_link import RankLink, remember
 
     name = f"{options.cluster}:{rank}"
@@ -74,7 +83,7 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     return _run(options, link)
 
 
-def _number(options: RankOptions) -> int:
+def number_of(options: RankOptions) -> int:
     """Return the rank that this process has in its cluster."""
     if options.is_again:
         return options.rank
@@ -84,7 +93,7 @@ def _number(options: RankOptions) -> int:
 def _facts(options: RankOptions) -> dict[str, Any]:
     """Return what a `RankArrival` has of this rank; a native program starts its MPI itself."""
     facts: dict[str, Any] = {"pid": os.getpid(), "host": os.uname().nodename}
-    if options.kind == "executable":
+    if options.is_apart:
         return {**facts, "rank": rank_of_environment(), "size": None, "mpi": "", "segments": []}
     from runtime.mpi.process.native import native_world
 
@@ -102,7 +111,7 @@ def _facts(options: RankOptions) -> dict[str, Any]:
 
 
 def _doors(options: RankOptions, link: RankLink) -> AdvertisedAddresses:
-    if options.kind == "executable":
+    if options.is_apart:
         return "", ()
     script = os.path.abspath(options.path) if options.kind == "script" else ""
     return link.expect_ranks(os.path.dirname(script) or os.getcwd())
@@ -121,13 +130,13 @@ def _run(options: RankOptions, link: RankLink) -> int:
     _thread.start_new_thread(link.listen, (end.lost,))
     words: dict[str, Any] = {}
     tell = link.wrapper.health.ended
-    if options.kind == "executable":
+    if options.is_apart:
         code, words = _run_executable(options, end)
         why = ""
     else:
         _prepare_python(options, link, waits)
         waits.start()
-        code, why, error = _run_python(options)
+        code, why, error = (_run_c if options.shim else _run_python)(options)
         waits.ended(code)
         if code:
             words = _last_words(error)
@@ -139,12 +148,27 @@ def _run(options: RankOptions, link: RankLink) -> int:
     tell(link.name, {"code": code, "why": why, **words})
     if options.goes_on:
         _end_without_mpi(code)
-    if options.kind != "executable":
-        _finalise_sessions()
-        waits.end_now()
+    if not options.is_apart:
+        _finalise(options, waits)
     _await_threads()
     link.stop_serving()
     return code
+
+
+def _finalise(options: RankOptions, waits: RankWaits) -> None:
+    _finalise_sessions()
+    waits.end_now()
+    if options.shim:  # Python does not end, so mpi4py does not finalise MPI
+        from runtime.processes.rank.c_program import finalise
+
+        finalise()
+
+
+def _run_c(options: RankOptions) -> tuple[int, str, BaseException | None]:
+    from runtime.processes.rank.c_program import run_program
+
+    del options
+    return run_program(), "", None
 
 
 def _run_python(options: RankOptions) -> tuple[int, str, BaseException | None]:
@@ -194,7 +218,8 @@ def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> N
         from runtime.mpi.process.counted_output import count_output
 
         count_output(is_late=options.is_again)
-    keep_crashes(crash_file(options.run_directory, link.rank_name.rank))
+    if not options.shim:  # a crash of C is in no line of Python
+        keep_crashes(crash_file(options.run_directory, link.rank_name.rank))
     if link.wrapper.settings.comm_world == "grid":
         from runtime.mpi.surface.install import install
         from runtime.mpi.surface.lifetime import before_end

@@ -36,5 +36,12 @@ class RankOptions:
         self.run_directory = named["--room"]
         self.umask = int(named["--umask"], 8)
         self.kind = kinds[0]
+        self.shim = named.get("--shim", "")
+        """The library by which a native program sees all clusters; empty if it sees its own."""
         self.path = named[f"--{self.kind}"]
         self.arguments = words[end + 1 :]
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the program is another process, with an MPI of its own if it has any."""
+        return self.kind == "executable" and not self.shim

@@ -1,0 +1,186 @@
+"""Collectives of a C program over clusters: what each makes of its arguments for Python."""
+
+# ruff: noqa: PLR0917 - the arguments are those of MPI
+
+from __future__ import annotations
+
+from typing import Any
+
+from mpi4py import MPI
+
+from runtime.mpi.from_c.calls import Call, Calls, Prepared, blocking
+from runtime.mpi.from_c.values import IN_PLACE, integers
+
+
+class CollectiveCalls(Calls):
+    """The collectives, each blocking, begun, and persistent."""
+
+    def table(self) -> dict[str, Call]:
+        """Return them by their names."""
+        made: dict[str, Call] = {}
+        for name, (prepare, arity) in self._prepared().items():
+            made[f"MPI_{name}"] = blocking(name, prepare)
+            begun = f"I{name.lower()}"
+            made[f"MPI_{begun}"] = self._begun(begun, prepare, arity)
+            made[f"MPI_{name}_init"] = self._begun(f"{name}_init", prepare, arity)
+        return made
+
+    def _prepared(self) -> dict[str, tuple[Prepared, int]]:
+        """Return what reads the arguments of each, and how many these are without a request."""
+        return {
+            "Barrier": (self._barrier, 1),
+            "Bcast": (self._bcast, 5),
+            "Gather": (self._gather, 8),
+            "Gatherv": (self._gatherv, 9),
+            "Scatter": (self._scatter, 8),
+            "Scatterv": (self._scatterv, 9),
+            "Allgather": (self._allgather, 7),
+            "Allgatherv": (self._allgatherv, 8),
+            "Alltoall": (self._alltoall, 7),
+            "Alltoallv": (self._alltoallv, 9),
+            "Reduce": (self._reduce, 7),
+            "Allreduce": (self._allreduce, 6),
+            "Scan": (self._allreduce, 6),
+            "Exscan": (self._allreduce, 6),
+            "Reduce_scatter_block": (self._reduce_scatter_block, 6),
+            "Reduce_scatter": (self._reduce_scatter, 6),
+        }
+
+    def _barrier(self, comm: int) -> Any:
+        return self._values.comm(comm), ()
+
+    def _bcast(self, buf: int, count: int, kind: int, root: int, comm: int) -> Any:
+        return self._values.comm(comm), (self._values.one(buf, count, kind), root)
+
+    def _gather(
+        self,
+        sendbuf: int, sendcount: int, sendtype: int,
+        recvbuf: int, recvcount: int, recvtype: int, root: int, comm: int,
+    ) -> Any:  # fmt: skip
+        of = self._values.comm(comm)
+        given = None if root == MPI.ROOT else self._values.one(sendbuf, sendcount, sendtype)
+        is_root = root in (MPI.ROOT, _own(of))
+        taken = self._values.one(recvbuf, recvcount, recvtype, _blocks(of)) if is_root else None
+        return of, (given, taken, root)
+
+    def _gatherv(
+        self,
+        sendbuf: int, sendcount: int, sendtype: int, recvbuf: int, counts: int, places: int,
+        recvtype: int, root: int, comm: int,
+    ) -> Any:  # fmt: skip
+        of = self._values.comm(comm)
+        given = None if root == MPI.ROOT else self._values.one(sendbuf, sendcount, sendtype)
+        is_root = root in (MPI.ROOT, _own(of))
+        taken = self._parts(of, recvbuf, counts, places, recvtype) if is_root else None
+        return of, (given, taken, root)
+
+    def _scatter(
+        self,
+        sendbuf: int, sendcount: int, sendtype: int,
+        recvbuf: int, recvcount: int, recvtype: int, root: int, comm: int,
+    ) -> Any:  # fmt: skip
+        of = self._values.comm(comm)
+        is_root = root in (MPI.ROOT, _own(of))
+        given = self._values.one(sendbuf, sendcount, sendtype, _blocks(of)) if is_root else None
+        taken = None if root == MPI.ROOT else self._values.one(recvbuf, recvcount, recvtype)
+        return of, (given, taken, root)
+
+    def _scatterv(
+        self,
+        sendbuf: int, counts: int, places: int, sendtype: int,
+        recvbuf: int, recvcount: int, recvtype: int, root: int, comm: int,
+    ) -> Any:  # fmt: skip
+        of = self._values.comm(comm)
+        is_root = root in (MPI.ROOT, _own(of))
+        given = self._parts(of, sendbuf, counts, places, sendtype) if is_root else None
+        taken = None if root == MPI.ROOT else self._values.one(recvbuf, recvcount, recvtype)
+        return of, (given, taken, root)
+
+    def _allgather(
+        self,
+        sendbuf: int, sendcount: int, sendtype: int,
+        recvbuf: int, recvcount: int, recvtype: int, comm: int,
+    ) -> Any:  # fmt: skip
+        of = self._values.comm(comm)
+        taken = self._values.one(recvbuf, recvcount, recvtype, _blocks(of))
+        return of, (self._values.one(sendbuf, sendcount, sendtype), taken)
+
+    def _allgatherv(
+        self,
+        sendbuf: int, sendcount: int, sendtype: int,
+        recvbuf: int, counts: int, places: int, recvtype: int, comm: int,
+    ) -> Any:  # fmt: skip
+        of = self._values.comm(comm)
+        taken = self._parts(of, recvbuf, counts, places, recvtype)
+        return of, (self._values.one(sendbuf, sendcount, sendtype), taken)
+
+    def _alltoall(
+        self,
+        sendbuf: int, sendcount: int, sendtype: int,
+        recvbuf: int, recvcount: int, recvtype: int, comm: int,
+    ) -> Any:  # fmt: skip
+        of = self._values.comm(comm)
+        given = self._values.one(sendbuf, sendcount, sendtype, _blocks(of))
+        return of, (given, self._values.one(recvbuf, recvcount, recvtype, _blocks(of)))
+
+    def _alltoallv(
+        self,
+        sendbuf: int, sendcounts: int, sendplaces: int, sendtype: int,
+        recvbuf: int, recvcounts: int, recvplaces: int, recvtype: int, comm: int,
+    ) -> Any:  # fmt: skip
+        of = self._values.comm(comm)
+        given = self._parts(of, sendbuf, sendcounts, sendplaces, sendtype)
+        return of, (given, self._parts(of, recvbuf, recvcounts, recvplaces, recvtype))
+
+    def _reduce(
+        self, sendbuf: int, recvbuf: int, count: int, kind: int, op: int, root: int, comm: int
+    ) -> Any:
+        of = self._values.comm(comm)
+        given = None if root == MPI.ROOT else self._values.one(sendbuf, count, kind)
+        is_root = root in (MPI.ROOT, _own(of))
+        taken = self._values.one(recvbuf, count, kind) if is_root else None
+        return of, (given, taken, self._values.op(op), root)
+
+    def _allreduce(
+        self, sendbuf: int, recvbuf: int, count: int, kind: int, op: int, comm: int
+    ) -> Any:
+        given, taken = (
+            self._values.one(sendbuf, count, kind),
+            self._values.one(recvbuf, count, kind),
+        )
+        return self._values.comm(comm), (given, taken, self._values.op(op))
+
+    def _reduce_scatter_block(
+        self, sendbuf: int, recvbuf: int, count: int, kind: int, op: int, comm: int
+    ) -> Any:
+        of = self._values.comm(comm)
+        blocks = of.Get_size()
+        given = self._values.one(sendbuf, count, kind, blocks)
+        taken = self._values.one(recvbuf, count, kind, blocks if sendbuf == IN_PLACE else 1)
+        return of, (given, taken, self._values.op(op))
+
+    def _reduce_scatter(
+        self, sendbuf: int, recvbuf: int, counts: int, kind: int, op: int, comm: int
+    ) -> Any:
+        of = self._values.comm(comm)
+        numbers = integers(counts, of.Get_size())
+        given = self._values.one(sendbuf, sum(numbers), kind)
+        count = sum(numbers) if sendbuf == IN_PLACE else numbers[of.Get_rank()]
+        return of, (given, self._values.one(recvbuf, count, kind), numbers, self._values.op(op))
+
+    def _parts(self, comm: Any, buf: int, counts: int, places: int, kind: int) -> Any:
+        """Return blocks of different sizes; in place there may be no counts."""
+        if buf == IN_PLACE:
+            return MPI.IN_PLACE
+        blocks = _blocks(comm)
+        return self._values.several(buf, integers(counts, blocks), integers(places, blocks), kind)
+
+
+def _own(comm: Any) -> int:
+    """Return the rank of this process where it can be a root that others name."""
+    return MPI.UNDEFINED if comm.Is_inter() else int(comm.Get_rank())
+
+
+def _blocks(comm: Any) -> int:
+    """Return how many processes a rank exchanges blocks with."""
+    return int(comm.Get_remote_size() if comm.Is_inter() else comm.Get_size())

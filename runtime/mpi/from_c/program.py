@@ -1,0 +1,160 @@
+"""Runs the C program of this process: lets it begin, does what it asks, and reports its faults."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import NoReturn
+
+from mpi4py import MPI
+
+from runtime.membership.last_words import last_words
+from runtime.membership.rank_link import current
+from runtime.mpi.errors import leave
+from runtime.mpi.from_c.calls import Call
+from runtime.mpi.from_c.collectives import CollectiveCalls
+from runtime.mpi.from_c.communicators import CommunicatorCalls
+from runtime.mpi.from_c.groups import GroupCalls
+from runtime.mpi.from_c.library import ShimLibrary
+from runtime.mpi.from_c.point_to_point import MessageCalls
+from runtime.mpi.from_c.requests import Requests
+from runtime.mpi.from_c.values import Values
+from runtime.mpi.surface import lifetime, mpi_module
+from runtime.shim import ASKED, SERVED
+
+_MOST_TOLD = 10
+"""How many errors are told that the program handles itself."""
+
+
+_NAMES = {
+    "duplicate": "MPI_Comm_dup",
+    "free_comm": "MPI_Comm_free",
+    "free_request": "MPI_Request_free",
+    "get_status": "MPI_Request_get_status",
+}
+"""The functions of MPI for which the library asks something, where another name says it."""
+
+
+class CProgram:
+    """The program that has this process, before it begins."""
+
+    def __init__(self) -> None:
+        """Make COMM_WORLD what it is in Python, and errors what MPI says."""
+        self._library = ShimLibrary()
+        world = mpi_module.COMM_WORLD
+        self._values = Values(self._library, world)
+        self._requests = Requests(self._library.first_request)
+        self._fault: tuple[str, BaseException] = ("", MPI.Exception(MPI.ERR_OTHER))
+        self._left_to_tell = _MOST_TOLD
+        table: dict[str, Call] = {}
+        for kind in (MessageCalls, CollectiveCalls, CommunicatorCalls, GroupCalls):
+            table |= kind(self._values, self._requests).table()
+        own = {name: getattr(self, f"_{name}", None) or self._of_requests(name) for name in ASKED}
+        self._library.install(
+            [
+                *(
+                    self._guarded(_NAMES.get(name, f"MPI_{name.capitalize()}"), own[name])
+                    for name in ASKED
+                ),
+                *(self._guarded(name, table[name]) for name in SERVED),
+            ]
+        )
+        if getattr(world, "_members", None) is not None:
+            self._library.let_world_be_grid(world.Get_rank(), world.Get_size())
+        for comm in (MPI.COMM_WORLD, MPI.COMM_SELF):  # as a program finds it; ours are copies
+            MPI.Comm.Set_errhandler(comm, MPI.ERRORS_ARE_FATAL)
+
+    def run(self) -> int:
+        """Let it begin; return its exit code when it ends."""
+        return self._library.run()
+
+    def finish(self) -> None:
+        """Finalise MPI, unless the program has done that."""
+        if not MPI.Is_finalized():
+            lifetime.Finalize()
+
+    def end(self) -> None:
+        """End the process; it does not return."""
+        self._library.end()
+
+    def _of_requests(self, name: str) -> Call:
+        names = {"free_request": "free"}
+        found: Call = getattr(self._requests, names.get(name, name))
+        return found
+
+    def _guarded(self, name: str, call: Call) -> Call:
+        """Return a call that answers an exception with the code of MPI, and keeps it."""
+
+        def guarded(*words: int) -> int:
+            try:
+                return call(*words)
+            except MPI.Exception as error:
+                self._fault = name, error
+                return -(error.error_code or MPI.ERR_OTHER)
+            except BaseException as error:
+                self._fault = name, error
+                return -MPI.ERR_OTHER
+
+        return guarded
+
+    # --- what the library asks beside functions of MPI; each name is in `ASKED` -------------------
+
+    def _sentence(self, caller: int, text: int) -> str:
+        """Return what has failed: the `text` of the library if it has one, else the last fault."""
+        name, error = self._fault
+        if text:
+            name, _, said = ctypes.string_at(text).decode(errors="replace").partition(": ")
+        elif isinstance(error, MPI.Exception):
+            said = "; ".join((str(error), *getattr(error, "__notes__", ())))
+        else:
+            said = f"{type(error).__name__}: {error}"
+        where = self._library.where(caller)
+        return f"{name}{f' at {where}' if where else ''}: {' '.join(said.split())}"
+
+    def _fatal(self, code: int, caller: int, text: int) -> NoReturn:
+        """Say what has failed, and end the whole run, as MPI_ERRORS_ARE_FATAL wants it."""
+        self._end_all(MPI.Get_error_class(code), self._sentence(caller, text))
+
+    def _told(self, code: int, caller: int, text: int) -> int:
+        """Say what has failed, since the program gets only a code."""
+        del code
+        if self._left_to_tell > 0:
+            self._left_to_tell -= 1
+            words = f"{self._sentence(caller, text)} (the program goes on)"
+            print(words, file=sys.stderr, flush=True)
+        return 0
+
+    def _abort(self, code: int) -> NoReturn:
+        self._end_all(code, f"called MPI_Abort({code})")
+
+    def _end_all(self, code: int, why: str) -> NoReturn:
+        link = current()
+        assert link is not None, "a C program is a rank"
+        told = {"code": code & 0xFF or 1, "why": why, **last_words(None)}
+        link.wrapper.health.aborted(link.name, told)
+        if not MPI.Is_finalized():
+            MPI.COMM_WORLD.Abort(code)
+        leave(code)
+
+    def _finalize(self) -> int:
+        lifetime.Finalize()
+        return 0
+
+    def _duplicate(self, parent: int, token: int) -> int:
+        self._values.remember(token, self._values.comm(parent).Dup())
+        return 0
+
+    def _free_comm(self, handle: int) -> int:
+        self._values.forget_comm(handle).Free()
+        return 0
+
+    def _free_group(self, handle: int) -> int:
+        self._values.forget_group(handle)
+        return 0
+
+    def _free_type(self, handle: int) -> int:
+        self._values.forget_type(handle)
+        return 0
+
+    def _free_op(self, handle: int) -> int:
+        return int(self._values.knows_op(handle))

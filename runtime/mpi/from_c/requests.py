@@ -1,0 +1,228 @@
+"""The requests and messages of a C program, as numbers; and the calls that wait for them."""
+
+# ruff: noqa: PLR0917 - addresses and counts, as the library has them
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mpi4py import MPI
+
+from runtime.mpi.from_c.values import (
+    native_handle,
+    read_handle,
+    write,
+    write_handle,
+    write_status,
+)
+from runtime.mpi.requests.requests import Prequest, Request
+
+GONE, STAYS, PENDING = 0, 1, 2
+"""What the library is told of a request, as `core.c` numbers it."""
+
+_MOST = 1 << 24
+_HANDLE = MPI._sizeof(MPI.Request)
+
+
+class Requests:
+    """The pending requests of the program, by their numbers; each number is used again."""
+
+    def __init__(self, first: int) -> None:
+        """Number them; `first` is the handle of number 0."""
+        self._first = first
+        self._things: dict[int, Any] = {}
+        self._free: list[int] = []
+        self._null = native_handle(MPI.REQUEST_NULL)
+
+    def keep(self, thing: Any) -> int:
+        """Return the handle of a request or a message; raises MPI.Exception if there is none."""
+        number = self._free.pop() if self._free else len(self._things)
+        if number >= _MOST:
+            raise MPI.Exception(MPI.ERR_NO_MEM)
+        self._things[number] = thing
+        return self._first + number
+
+    def take(self, handle: int) -> Any:
+        """Return a message, or a request, whose handle ends; raises MPI.Exception."""
+        number = handle - self._first
+        thing = self._of(number)
+        self._end(number)
+        return thing
+
+    def _of(self, number: int) -> Any:
+        try:
+            return self._things[number]
+        except KeyError:
+            raise MPI.Exception(MPI.ERR_REQUEST) from None
+
+    def _end(self, number: int) -> None:
+        del self._things[number]
+        self._free.append(number)
+
+    def _settled(self, number: int, request: Any) -> int:
+        if isinstance(request, Prequest):
+            return STAYS
+        self._end(number)
+        return GONE
+
+    # --- one --------------------------------------------------------------------------------------
+
+    def wait(self, number: int, status: int) -> int:
+        """Wait for one."""
+        request, found = self._of(number), MPI.Status()
+        try:
+            request.Wait(found)
+        except BaseException:
+            self._settled(number, request)
+            raise
+        write_status(status, found)
+        return self._settled(number, request)
+
+    def test(self, number: int, status: int) -> int:
+        """Look whether one is done."""
+        request, found = self._of(number), MPI.Status()
+        try:
+            if not request.Test(found):
+                return PENDING
+        except BaseException:
+            self._settled(number, request)
+            raise
+        write_status(status, found)
+        return self._settled(number, request)
+
+    def get_status(self, number: int, status: int) -> int:
+        """Look whether one is done, and leave it as it is."""
+        found = MPI.Status()
+        if not self._of(number).Get_status(found):
+            return PENDING
+        write_status(status, found)
+        return GONE
+
+    def cancel(self, number: int) -> int:
+        """Cancel one."""
+        self._of(number).Cancel()
+        return 0
+
+    def free(self, number: int) -> int:
+        """Let one complete by itself."""
+        request = self._of(number)
+        self._end(number)
+        request.Free()
+        return 0
+
+    def start(self, number: int) -> int:
+        """Start a persistent one."""
+        self._of(number).Start()
+        return 0
+
+    # --- several ----------------------------------------------------------------------------------
+
+    def _read(self, count: int, array: int) -> tuple[list[int], list[Any]]:
+        handles = [read_handle(array, at) for at in range(count)]
+        return handles, [self._of(one - self._first) if self._is_ours(one)
+                         else MPI.Request.fromhandle(one) for one in handles]  # fmt: skip
+
+    def _is_ours(self, handle: int) -> bool:
+        return 0 <= handle - self._first < _MOST
+
+    def _write(self, array: int, at: int, handle: int, request: Any) -> None:
+        """Write what has become of a request into the array of the program."""
+        if not self._is_ours(handle):
+            write_handle(array, at, native_handle(request))
+        elif self._settled(handle - self._first, request) == GONE:
+            write_handle(array, at, self._null)
+
+    def waitall(self, count: int, array: int, statuses: int) -> int:
+        """Wait for all."""
+        handles, requests = self._read(count, array)
+        found = [MPI.Status() for _ in requests]
+        try:
+            Request.Waitall(requests, found)
+        finally:
+            self._all(array, handles, requests, statuses, found)
+        return 0
+
+    def testall(self, count: int, array: int, statuses: int) -> int:
+        """Look whether all are done."""
+        handles, requests = self._read(count, array)
+        found = [MPI.Status() for _ in requests]
+        if not Request.Testall(requests, found):
+            return PENDING
+        self._all(array, handles, requests, statuses, found)
+        return 0
+
+    def _all(
+        self,
+        array: int,
+        handles: list[int],
+        requests: list[Any],
+        statuses: int,
+        found: list[MPI.Status],
+    ) -> None:
+        for at, (handle, request) in enumerate(zip(handles, requests, strict=True)):
+            self._write(array, at, handle, request)
+            if statuses:
+                write_status(statuses + at * MPI._sizeof(MPI.Status), found[at])
+
+    def waitany(self, count: int, array: int, which: int, status: int) -> int:
+        """Wait for one of several."""
+        handles, requests = self._read(count, array)
+        found = MPI.Status()
+        at = Request.Waitany(requests, found)
+        self._one(array, handles, requests, at, which, status, found)
+        return 0
+
+    def testany(self, count: int, array: int, which: int, status: int) -> int:
+        """Look whether one of several is done."""
+        handles, requests = self._read(count, array)
+        found = MPI.Status()
+        at, is_done = Request.Testany(requests, found)
+        self._one(array, handles, requests, at, which, status, found)
+        return GONE if is_done else PENDING
+
+    def _one(
+        self,
+        array: int,
+        handles: list[int],
+        requests: list[Any],
+        at: int,
+        which: int,
+        status: int,
+        found: MPI.Status,
+    ) -> None:
+        write(which, at)
+        if at != MPI.UNDEFINED:
+            self._write(array, at, handles[at], requests[at])
+        write_status(status, found)
+
+    def waitsome(self, count: int, array: int, done: int, which: int, statuses: int) -> int:
+        """Wait for some."""
+        return self._some(Request.Waitsome, count, array, done, which, statuses)
+
+    def testsome(self, count: int, array: int, done: int, which: int, statuses: int) -> int:
+        """Look which are done."""
+        return self._some(Request.Testsome, count, array, done, which, statuses)
+
+    def _some(
+        self,
+        call: Callable[..., list[int] | None],
+        count: int,
+        array: int,
+        done: int,
+        which: int,
+        statuses: int,
+    ) -> int:
+        handles, requests = self._read(count, array)
+        found = [MPI.Status() for _ in requests]
+        places = call(requests, found)
+        if places is None:
+            write(done, MPI.UNDEFINED)
+            return 0
+        write(done, len(places))
+        write(which, *places)
+        for number, at in enumerate(places):
+            self._write(array, at, handles[at], requests[at])
+            if statuses:
+                write_status(statuses + number * MPI._sizeof(MPI.Status), found[number])
+        return 0

@@ -1,0 +1,227 @@
+"""The arguments of a C program as Python has them: communicators, types, memory, statuses."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from mpi4py import MPI
+
+from runtime.mpi.communicators.classes import near
+from runtime.mpi.communicators.groups import Group, spans_clusters
+from runtime.mpi.from_c.library import COMMUNICATOR, GROUP, ShimLibrary
+
+IN_PLACE = 1
+"""The address by which the library tells MPI_IN_PLACE, which each MPI has elsewhere."""
+
+STATUS_SIZE = MPI._sizeof(MPI.Status)
+HANDLE_SIZE = MPI._sizeof(MPI.Comm)
+
+_memory = MPI.buffer.fromaddress
+
+
+def native_handle(thing: Any) -> int:
+    """Return the handle of an object of mpi4py as the library tells it."""
+    size = MPI._sizeof(thing)
+    return int.from_bytes(ctypes.string_at(MPI._addressof(thing), size), "little")
+
+
+class DataType:
+    """A datatype, and how much memory its entries take."""
+
+    __slots__ = ("_begin", "_end", "datatype", "extent")
+
+    def __init__(self, datatype: MPI.Datatype) -> None:
+        self.datatype = datatype
+        self.extent = datatype.extent
+        self._begin, self._end = datatype.true_lb, datatype.true_lb + datatype.true_extent
+
+    def span(self, count: int) -> int:
+        """Return how many bytes from the address on so many entries may take."""
+        if count <= 0:
+            return 0
+        return max(0, self._end + max(0, (count - 1) * self.extent))
+
+
+class _Copy(MPI.Datatype):
+    """The copy of a type of the program, which may free its own while messages are pending."""
+
+    def __del__(self) -> None:
+        if self != MPI.DATATYPE_NULL and not MPI.Is_finalized():
+            self.Free()
+
+
+class Values:
+    """What the handles of a program stand for in Python."""
+
+    def __init__(self, library: ShimLibrary, world: Any) -> None:
+        self.library = library
+        self.comms: dict[int, Any] = {native_handle(MPI.COMM_WORLD): world}
+        self.groups: dict[int, Any] = {}
+        everything = vars(MPI).values()
+        self._types = {
+            native_handle(one): DataType(one)
+            for one in everything
+            if isinstance(one, MPI.Datatype) and one != MPI.DATATYPE_NULL
+        }
+        self._ops = {
+            native_handle(one): one
+            for one in everything
+            if isinstance(one, MPI.Op) and one != MPI.OP_NULL
+        }
+        self._own = MPI.COMM_SELF.Dup()
+        """Of this all tokens are copies; it has none of the attributes of the program."""
+        self._me = MPI.COMM_SELF.Get_group()
+
+    # --- communicators and groups -----------------------------------------------------------------
+
+    def comm(self, handle: int) -> Any:
+        """Return a communicator, of several clusters or of one."""
+        known = self.comms.get(handle)
+        return near(MPI.Comm.fromhandle(handle)) if known is None else known
+
+    def hand_out(self, comm: Any, parent: int) -> int:
+        """Return the handle of a new communicator, with the error handler of its parent."""
+        members = getattr(comm, "_members", None)
+        if members is None:
+            handle = native_handle(comm)
+            if comm == MPI.COMM_NULL:
+                return handle
+            token: MPI.Comm = comm
+        else:
+            token = self._own.Dup()
+            handle = native_handle(token)
+            self.remember(handle, comm)
+        handler = MPI.Comm.fromhandle(parent).Get_errhandler()
+        MPI.Comm.Set_errhandler(token, handler)
+        self._kept[handle] = comm, token
+        return handle
+
+    def remember(self, handle: int, comm: Any) -> None:
+        """Let a token stand for a communicator."""
+        self.library.remember(handle, COMMUNICATOR, comm.Get_rank(), comm.Get_size())
+        self.comms[handle] = comm
+
+    _kept: dict[int, tuple[Any, Any]] = {}  # noqa: RUF012 - a process has one program
+    """What mpi4py made for the program stays until that frees it."""
+
+    def forget_comm(self, handle: int) -> Any:
+        """Return a communicator whose token ends."""
+        self.library.forget(handle, COMMUNICATOR)
+        self._kept.pop(handle, None)
+        return self.comms.pop(handle)
+
+    def group(self, handle: int) -> Any:
+        """Return a group, of several clusters or of one."""
+        known = self.groups.get(handle)
+        return Group(MPI.Group.fromhandle(handle)) if known is None else known
+
+    def hand_out_group(self, group: Any) -> int:
+        """Return the handle of a new group."""
+        if not spans_clusters(group):
+            return native_handle(group)
+        token = MPI.Group.Incl(self._me, [0])  # a copy would have the same handle
+        handle = native_handle(token)
+        self.library.remember(handle, GROUP)
+        self.groups[handle] = group
+        self._kept_groups[handle] = token
+        return handle
+
+    _kept_groups: dict[int, MPI.Group] = {}  # noqa: RUF012 - likewise
+
+    def forget_group(self, handle: int) -> None:
+        """Let a token of a group end."""
+        self.library.forget(handle, GROUP)
+        self.groups.pop(handle, None)
+        self._kept_groups.pop(handle, None)
+
+    # --- types and operations ---------------------------------------------------------------------
+
+    def type(self, handle: int) -> DataType:
+        """Return a datatype; raises MPI.Exception for a null one."""
+        known = self._types.get(handle)
+        if known is None:
+            given = MPI.Datatype.fromhandle(handle)
+            if given == MPI.DATATYPE_NULL:
+                raise MPI.Exception(MPI.ERR_TYPE)
+            known = DataType(given if given.is_named else _Copy(given.Dup()))
+            self._types[handle] = known
+        return known
+
+    def forget_type(self, handle: int) -> None:
+        """Let the handle of a type be used for another one."""
+        self._types.pop(handle, None)
+
+    def op(self, handle: int) -> MPI.Op:
+        """Return an operation; raises MPI.Exception for a null one."""
+        known = self._ops.get(handle)
+        if known is None:
+            known = MPI.Op.fromhandle(handle)
+            if known == MPI.OP_NULL:
+                raise MPI.Exception(MPI.ERR_OP)
+            self._ops[handle] = known
+        return known
+
+    def knows_op(self, handle: int) -> bool:
+        """Tell whether a reduction over clusters may use an operation."""
+        return handle in self._ops
+
+    # --- memory -----------------------------------------------------------------------------------
+
+    def one(self, address: int, count: int, kind: int, blocks: int = 1) -> Any:
+        """Return the specification of a message, or of blocks of equal size behind each other."""
+        if address == IN_PLACE:
+            return MPI.IN_PLACE
+        if count < 0:
+            raise MPI.Exception(MPI.ERR_COUNT)
+        known = self.type(kind)
+        if address == 0:
+            return [MPI.BOTTOM if count else b"", count, known.datatype]
+        return [_memory(address, known.span(count * blocks)), count, known.datatype]
+
+    def several(
+        self, address: int, counts: Sequence[int], places: Sequence[int] | None, kind: int
+    ) -> Any:
+        """Return the specification of blocks of different sizes; raises MPI.Exception."""
+        if address == IN_PLACE:
+            return MPI.IN_PLACE
+        if min(counts, default=0) < 0:
+            raise MPI.Exception(MPI.ERR_COUNT)
+        known = self.type(kind)
+        if places is None:
+            places = [sum(counts[:at]) for at in range(len(counts))]
+        ends = (
+            place * known.extent + known.span(count)
+            for count, place in zip(counts, places, strict=True)
+            if count
+        )
+        memory = _memory(address, max(ends, default=0))
+        return [memory, (list(counts), list(places)), known.datatype]
+
+
+def integers(address: int, count: int) -> list[int]:
+    """Return an array of the program."""
+    return list((ctypes.c_int * count).from_address(address)) if count > 0 else []
+
+
+def write(address: int, *values: int) -> None:
+    """Write numbers into an array of the program."""
+    target = (ctypes.c_int * len(values)).from_address(address)
+    target[:] = list(values)
+
+
+def write_status(address: int, status: MPI.Status) -> None:
+    """Write a status of the program, unless that ignores it."""
+    if address:
+        ctypes.memmove(address, MPI._addressof(status), STATUS_SIZE)
+
+
+def write_handle(address: int, at: int, handle: int) -> None:
+    """Write a handle into an array of the program."""
+    ctypes.memmove(address + at * HANDLE_SIZE, handle.to_bytes(HANDLE_SIZE, "little"), HANDLE_SIZE)
+
+
+def read_handle(address: int, at: int) -> int:
+    """Return a handle in an array of the program."""
+    return int.from_bytes(ctypes.string_at(address + at * HANDLE_SIZE, HANDLE_SIZE), "little")

@@ -1,0 +1,22 @@
+"""The rank in a thread of a C program; see `c_program`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from runtime.processes.rank import c_program
+from runtime.processes.rank.main import number_of, run_here
+from runtime.processes.rank.options import RankOptions
+
+
+def main(words: list[str]) -> int:
+    """Be the rank until the program ends; returns only if that cannot begin."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python has taken it; the program has not
+    # mpi4py calls MPI itself, and not what stands before it for the program.
+    sys.setdlopenflags(sys.getdlopenflags() | os.RTLD_DEEPBIND)
+    options = RankOptions(words)
+    code = run_here(options, number_of(options))
+    c_program.end()
+    return code

@@ -1,0 +1,593 @@
+/* What MPI's functions do for a program on several clusters, beside what is generated for each.
+
+   This is compiled, together with the generated functions, against the header of each cluster's own
+   MPI, and preloaded into a program. A call whose handles are all native goes to that MPI; any other
+   one to Python, in a thread of the same process. A communicator of several clusters is a token: a
+   native communicator with a place in a table here. Nothing of MPI is called by its name, since the
+   functions here have these names: the next definition is looked up when it is needed. */
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define CALLER __builtin_return_address(0)
+
+typedef intptr_t Word; /* any argument of MPI, as Python gets it */
+
+/* MPICH has handles of 32 bits with a sign, Open MPI and the standard ABI have addresses. */
+#define WORD(handle) \
+    (sizeof(handle) == 4 ? (Word)(uint32_t)(uintptr_t)(handle) : (Word)(uintptr_t)(handle))
+#define BUFFER(p) ((const void *)(p) == (const void *)MPI_IN_PLACE ? (Word)1 : (Word)(p))
+#define STATUS(p) \
+    ((void *)(p) == (void *)MPI_STATUS_IGNORE || (void *)(p) == (void *)MPI_STATUSES_IGNORE \
+         ? (Word)0 : (Word)(p))
+
+/* --- the library of this process's MPI ------------------------------------------------------- */
+
+static void *next(const char *name) {
+    void *found = dlsym(RTLD_NEXT, name);
+    if (!found) {
+        fprintf(stderr, "%s is not in the MPI of this cluster\n", name);
+        _exit(1);
+    }
+    return found;
+}
+
+#define NATIVE(name) \
+    ({ static __typeof__(&name) native_; if (UNLIKELY(!native_)) native_ = next(#name); native_; })
+
+/* --- tokens ---------------------------------------------------------------------------------- */
+
+enum { COMMUNICATOR = 1, GROUP = 2 };
+enum { PLACES = 1 << 14, FREE = 0, REMOVED = 1 };
+struct token { Word handle; int kind, rank, size; };
+
+static struct token tokens[PLACES];
+static int tokens_used;
+static struct token world;
+static int has_grid; /* whether COMM_WORLD has several clusters */
+enum { BEFORE, UP, AFTER };
+static int life = BEFORE;
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+
+static inline unsigned place_of(Word handle, int kind) {
+    return (unsigned)(((uint64_t)handle * 0x9e3779b97f4a7c15ull) >> 50) ^ (unsigned)kind;
+}
+
+static struct token *find(Word handle, int kind) {
+    for (unsigned at = place_of(handle, kind);; at++) {
+        struct token *one = tokens + at % PLACES;
+        Word there = __atomic_load_n(&one->handle, __ATOMIC_ACQUIRE);
+        if (there == handle && one->kind == kind) return one;
+        if (there == FREE) return NULL;
+    }
+}
+
+static inline struct token *grid_comm(MPI_Comm comm) {
+    if (!has_grid) return NULL;
+    if (comm == MPI_COMM_WORLD) return &world;
+    return tokens_used ? find(WORD(comm), COMMUNICATOR) : NULL;
+}
+
+static inline int is_grid_group(MPI_Group group) {
+    return tokens_used && find(WORD(group), GROUP) != NULL;
+}
+
+EXPORTED int gcm_remember(Word handle, int kind, int rank, int size) {
+    int done = 0;
+    pthread_mutex_lock(&changing);
+    for (unsigned at = place_of(handle, kind); !done && tokens_used < PLACES / 2; at++) {
+        struct token *one = tokens + at % PLACES;
+        if (one->handle != FREE && one->handle != REMOVED) continue;
+        tokens_used += one->handle == FREE; /* what was removed ends no search */
+        one->kind = kind, one->rank = rank, one->size = size;
+        __atomic_store_n(&one->handle, handle, __ATOMIC_RELEASE);
+        done = 1;
+    }
+    pthread_mutex_unlock(&changing);
+    return done;
+}
+
+EXPORTED void gcm_forget(Word handle, int kind) {
+    struct token *one = find(handle, kind);
+    if (one) __atomic_store_n(&one->handle, REMOVED, __ATOMIC_RELEASE);
+}
+
+EXPORTED void gcm_let_world_be_grid(int rank, int size) {
+    world.rank = rank, world.size = size;
+    has_grid = 1;
+}
+
+/* --- Python ---------------------------------------------------------------------------------- */
+
+typedef struct object Object;
+static struct {
+    int (*ensure)(void);
+    void (*release)(int);
+    void *(*save)(void);
+    Object *(*number)(long);
+    long (*value)(Object *);
+    Object *(*call)(Object *, Object **, size_t, Object *);
+    void (*forget)(Object *);
+    void (*print)(void);
+} python;
+
+static Object **functions;
+static __thread int is_attached;
+
+/* The numbers of functions of Python that are no function of MPI; see `runtime.shim.functions`. */
+enum { FATAL, TOLD, ABORT, FINALIZE, DUPLICATE, FREE_COMM, FREE_GROUP, FREE_TYPE, FREE_OP,
+       WAIT, TEST, GET_STATUS, CANCEL, FREE_REQUEST, START, WAITALL, WAITANY, WAITSOME,
+       TESTALL, TESTANY, TESTSOME, FIRST_ROW };
+
+EXPORTED void gcm_install(Object **given) {
+    void *everywhere = dlopen(NULL, RTLD_NOW);
+    python.ensure = dlsym(everywhere, "PyGILState_Ensure");
+    python.release = dlsym(everywhere, "PyGILState_Release");
+    python.save = dlsym(everywhere, "PyEval_SaveThread");
+    python.number = dlsym(everywhere, "PyLong_FromLong");
+    python.value = dlsym(everywhere, "PyLong_AsLong");
+    python.call = dlsym(everywhere, "PyObject_Vectorcall");
+    python.forget = dlsym(everywhere, "Py_DecRef");
+    python.print = dlsym(everywhere, "PyErr_Print");
+    functions = given;
+}
+
+/* Ask Python; its answer is not negative if the call has succeeded, else the error with a minus. */
+static long ask(int function, const Word *words, int count) {
+    Object *arguments[24], *answer;
+    long value = -(long)MPI_ERR_OTHER; /* whatever happens there, it is no success */
+    if (UNLIKELY(!is_attached)) {      /* once for a thread: its state stays, without the lock */
+        python.ensure();
+        python.save();
+        is_attached = 1;
+    }
+    int before = python.ensure();
+    for (int at = 0; at < count; at++) arguments[at] = python.number(words[at]);
+    answer = python.call(functions[function], arguments, (size_t)count, NULL);
+    if (answer) {
+        value = python.value(answer);
+        python.forget(answer);
+    } else {
+        python.print();
+    }
+    for (int at = 0; at < count; at++) python.forget(arguments[at]);
+    python.release(before);
+    return value;
+}
+
+/* --- errors ---------------------------------------------------------------------------------- */
+
+static void not_now(const char *name) {
+    fprintf(stderr, "%s is called %s\n", name,
+            life == BEFORE ? "before MPI_Init" : "after MPI_Finalize");
+    fflush(stderr);
+    if (!functions) _exit(1);
+    Word words[] = {1};
+    ask(ABORT, words, 1);
+    _exit(1);
+}
+
+#define CHECK_LIFE() do { if (UNLIKELY(life != UP)) not_now(__func__); } while (0)
+
+/* Say where an address is: program(function+0x1f) and, for `addr2line`, program and offset. */
+EXPORTED void gcm_where(void *address, char *text, size_t size, char *file, Word *offset) {
+    Dl_info found;
+    *text = *file = 0;
+    if (!dladdr(address, &found) || !found.dli_fname) return;
+    const char *name = strrchr(found.dli_fname, '/');
+    *offset = (char *)address - (char *)found.dli_fbase;
+    snprintf(file, size, "%s", found.dli_fname);
+    snprintf(text, size, "%s(%s+0x%lx)", name ? name + 1 : found.dli_fname,
+             found.dli_sname ? found.dli_sname : "",
+             (long)((char *)address - (char *)(found.dli_sname ? found.dli_saddr : found.dli_fbase)));
+}
+
+/* Do what the error handler of a communicator says, and return the code; `text` says what has
+   failed, NULL where Python knows it. */
+static int failed_by(MPI_Comm comm, int code, void *caller, const char *text) {
+    MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
+    NATIVE(MPI_Comm_get_errhandler)(comm, &handler);
+    Word words[] = {code, (Word)caller, (Word)text};
+    if (handler == MPI_ERRORS_RETURN) {
+        ask(TOLD, words, 3);
+        return code;
+    }
+    int is_fatal = handler == MPI_ERRORS_ARE_FATAL;
+#if MPI_VERSION >= 4
+    is_fatal |= handler == MPI_ERRORS_ABORT;
+#endif
+    if (is_fatal) {
+        ask(FATAL, words, 3);
+        _exit(1);
+    }
+    NATIVE(MPI_Comm_call_errhandler)(comm, code);
+    return code;
+}
+
+static int failed(MPI_Comm comm, int code, void *caller) {
+    return failed_by(comm, code, caller, NULL);
+}
+
+/* Let Python do a call. What it answers goes into `made`, a handle of 4 or 8 bytes, if there is one. */
+static int served(MPI_Comm comm, int row, const Word *words, int count, void *made, size_t size,
+                  void *caller) {
+    long answer = ask(row, words, count);
+    if (UNLIKELY(answer < 0)) return failed(comm, (int)-answer, caller);
+    if (size == 4) *(uint32_t *)made = (uint32_t)answer;
+    if (size == 8) *(uint64_t *)made = (uint64_t)answer;
+    return MPI_SUCCESS;
+}
+
+static int refused(MPI_Comm comm, const char *name, const char *cure, void *caller) {
+    char text[512];
+    snprintf(text, sizeof text, "%s: it does not work over several clusters. %s", name, cure);
+    return failed_by(comm, MPI_ERR_UNSUPPORTED_OPERATION, caller, text);
+}
+
+/* --- requests -------------------------------------------------------------------------------- */
+
+enum { MOST_REQUESTS = 1 << 24 };
+static Word first_request = 0x7e000000; /* of handles of 32 bits, no MPICH gives any from there on */
+
+__attribute__((constructor)) static void reserve(void) {
+    if (sizeof(MPI_Request) == 8) /* addresses where nothing else can be */
+        first_request = (Word)mmap(NULL, MOST_REQUESTS, PROT_NONE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+static inline int is_ours(MPI_Request request) {
+    return (uintptr_t)(WORD(request) - first_request) < MOST_REQUESTS;
+}
+
+/* Messages that were probed for have handles of the same range. */
+static inline int is_grid_message(MPI_Message message) {
+    return (uintptr_t)(WORD(message) - first_request) < MOST_REQUESTS;
+}
+
+static inline Word number_of(MPI_Request request) { return WORD(request) - first_request; }
+
+EXPORTED Word gcm_first_request(void) { return first_request; }
+
+static int is_any_ours(int count, const MPI_Request *requests) {
+    for (int at = 0; at < count; at++)
+        if (is_ours(requests[at])) return 1;
+    return 0;
+}
+
+static int from_request(long answer, void *caller) {
+    return answer < 0 ? failed(MPI_COMM_WORLD, (int)-answer, caller) : MPI_SUCCESS;
+}
+
+/* What Python answers: it is done and gone, or done and persistent, or not done. */
+enum { GONE, STAYS, PENDING };
+
+EXPORTED int MPI_Wait(MPI_Request *request, MPI_Status *status) {
+    if (!is_ours(*request)) return NATIVE(MPI_Wait)(request, status);
+    Word words[] = {number_of(*request), STATUS(status)};
+    long answer = ask(WAIT, words, 2);
+    if (answer != STAYS) *request = MPI_REQUEST_NULL;
+    return from_request(answer, CALLER);
+}
+
+EXPORTED int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
+    if (!is_ours(*request)) return NATIVE(MPI_Test)(request, flag, status);
+    Word words[] = {number_of(*request), STATUS(status)};
+    long answer = ask(TEST, words, 2);
+    *flag = answer != PENDING;
+    if (answer != STAYS && answer != PENDING) *request = MPI_REQUEST_NULL;
+    return from_request(answer, CALLER);
+}
+
+EXPORTED int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
+    if (!is_ours(request)) return NATIVE(MPI_Request_get_status)(request, flag, status);
+    Word words[] = {number_of(request), STATUS(status)};
+    long answer = ask(GET_STATUS, words, 2);
+    *flag = answer != PENDING;
+    return from_request(answer, CALLER);
+}
+
+EXPORTED int MPI_Cancel(MPI_Request *request) {
+    if (!is_ours(*request)) return NATIVE(MPI_Cancel)(request);
+    Word words[] = {number_of(*request)};
+    return from_request(ask(CANCEL, words, 1), CALLER);
+}
+
+EXPORTED int MPI_Request_free(MPI_Request *request) {
+    if (!is_ours(*request)) return NATIVE(MPI_Request_free)(request);
+    Word words[] = {number_of(*request)};
+    *request = MPI_REQUEST_NULL;
+    return from_request(ask(FREE_REQUEST, words, 1), CALLER);
+}
+
+EXPORTED int MPI_Start(MPI_Request *request) {
+    if (!is_ours(*request)) return NATIVE(MPI_Start)(request);
+    Word words[] = {number_of(*request)};
+    return from_request(ask(START, words, 1), CALLER);
+}
+
+EXPORTED int MPI_Startall(int count, MPI_Request requests[]) {
+    for (int at = 0; at < count; at++) {
+        int code = MPI_Start(requests + at);
+        if (code) return code;
+    }
+    return MPI_SUCCESS;
+}
+
+/* Several requests: natively if all of them are native. */
+#define SEVERAL(name, function, ...) \
+    do { \
+        if (!is_any_ours(count, requests)) return NATIVE(name) __VA_ARGS__; \
+    } while (0)
+
+EXPORTED int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+    SEVERAL(MPI_Waitall, WAITALL, (count, requests, statuses));
+    Word words[] = {count, (Word)requests, STATUS(statuses)};
+    return from_request(ask(WAITALL, words, 3), CALLER);
+}
+
+EXPORTED int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[]) {
+    SEVERAL(MPI_Testall, TESTALL, (count, requests, flag, statuses));
+    Word words[] = {count, (Word)requests, STATUS(statuses)};
+    long answer = ask(TESTALL, words, 3);
+    *flag = answer != PENDING;
+    return from_request(answer, CALLER);
+}
+
+EXPORTED int MPI_Waitany(int count, MPI_Request requests[], int *which, MPI_Status *status) {
+    SEVERAL(MPI_Waitany, WAITANY, (count, requests, which, status));
+    Word words[] = {count, (Word)requests, (Word)which, STATUS(status)};
+    return from_request(ask(WAITANY, words, 4), CALLER);
+}
+
+EXPORTED int MPI_Testany(int count, MPI_Request requests[], int *which, int *flag,
+                         MPI_Status *status) {
+    SEVERAL(MPI_Testany, TESTANY, (count, requests, which, flag, status));
+    Word words[] = {count, (Word)requests, (Word)which, STATUS(status)};
+    long answer = ask(TESTANY, words, 4);
+    *flag = answer != PENDING;
+    return from_request(answer, CALLER);
+}
+
+EXPORTED int MPI_Waitsome(int count, MPI_Request requests[], int *done, int which[],
+                          MPI_Status statuses[]) {
+    SEVERAL(MPI_Waitsome, WAITSOME, (count, requests, done, which, statuses));
+    Word words[] = {count, (Word)requests, (Word)done, (Word)which, STATUS(statuses)};
+    return from_request(ask(WAITSOME, words, 5), CALLER);
+}
+
+EXPORTED int MPI_Testsome(int count, MPI_Request requests[], int *done, int which[],
+                          MPI_Status statuses[]) {
+    SEVERAL(MPI_Testsome, TESTSOME, (count, requests, done, which, statuses));
+    Word words[] = {count, (Word)requests, (Word)done, (Word)which, STATUS(statuses)};
+    return from_request(ask(TESTSOME, words, 5), CALLER);
+}
+
+/* --- communicators, groups, types and operations ---------------------------------------------- */
+
+EXPORTED int MPI_Comm_rank(MPI_Comm comm, int *rank) {
+    CHECK_LIFE();
+    struct token *grid = grid_comm(comm);
+    if (!grid) return NATIVE(MPI_Comm_rank)(comm, rank);
+    *rank = grid->rank;
+    return MPI_SUCCESS;
+}
+
+EXPORTED int MPI_Comm_size(MPI_Comm comm, int *size) {
+    CHECK_LIFE();
+    struct token *grid = grid_comm(comm);
+    if (!grid) return NATIVE(MPI_Comm_size)(comm, size);
+    *size = grid->size;
+    return MPI_SUCCESS;
+}
+
+/* A native duplicate is the token: so attributes are copied, by the functions they have for that. */
+static int duplicated(MPI_Comm comm, MPI_Comm *made, int code, void *caller) {
+    if (code) return code;
+    Word words[] = {WORD(comm), WORD(*made)};
+    return served(comm, DUPLICATE, words, 2, NULL, 0, caller);
+}
+
+EXPORTED int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made) {
+    CHECK_LIFE();
+    int code = NATIVE(MPI_Comm_dup)(comm, made);
+    return grid_comm(comm) ? duplicated(comm, made, code, CALLER) : code;
+}
+
+EXPORTED int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made) {
+    CHECK_LIFE();
+    int code = NATIVE(MPI_Comm_dup_with_info)(comm, info, made);
+    return grid_comm(comm) ? duplicated(comm, made, code, CALLER) : code;
+}
+
+static int freed(MPI_Comm *comm, int function(MPI_Comm *), void *caller) {
+    CHECK_LIFE();
+    if (*comm == MPI_COMM_WORLD || !grid_comm(*comm)) return function(comm);
+    Word words[] = {WORD(*comm)};
+    int code = served(*comm, FREE_COMM, words, 1, NULL, 0, caller);
+    return code ? code : function(comm); /* which deletes its attributes */
+}
+
+EXPORTED int MPI_Comm_free(MPI_Comm *comm) { return freed(comm, NATIVE(MPI_Comm_free), CALLER); }
+
+EXPORTED int MPI_Comm_disconnect(MPI_Comm *comm) {
+    return freed(comm, NATIVE(MPI_Comm_disconnect), CALLER);
+}
+
+EXPORTED int MPI_Group_free(MPI_Group *group) {
+    if (is_grid_group(*group)) {
+        Word words[] = {WORD(*group)};
+        ask(FREE_GROUP, words, 1);
+    }
+    return NATIVE(MPI_Group_free)(group);
+}
+
+/* Handles of types and operations are used again: Python must not take new ones for old ones. */
+EXPORTED int MPI_Type_free(MPI_Datatype *type) {
+    Word words[] = {WORD(*type)};
+    if (functions && life == UP) ask(FREE_TYPE, words, 1);
+    return NATIVE(MPI_Type_free)(type);
+}
+
+EXPORTED int MPI_Op_free(MPI_Op *op) {
+    Word words[] = {WORD(*op)};
+    if (functions && life == UP && ask(FREE_OP, words, 1) == 1) {
+        *op = MPI_OP_NULL; /* a pending reduction may need it still */
+        return MPI_SUCCESS;
+    }
+    return NATIVE(MPI_Op_free)(op);
+}
+
+/* --- the life of MPI, which is up before the program begins ------------------------------------ */
+
+static int level = MPI_THREAD_SINGLE;
+
+static int begin_at(int asked, int *provided) {
+    if (life != BEFORE || !functions) {
+        const char *when = life == UP ? "MPI_Init: it is called twice"
+                                      : "MPI_Init: it is called after MPI_Finalize";
+        return functions ? failed_by(MPI_COMM_SELF, MPI_ERR_OTHER, CALLER, when) : MPI_ERR_OTHER;
+    }
+    level = asked < MPI_THREAD_SINGLE ? MPI_THREAD_SINGLE
+          : asked > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE : asked;
+    if (provided) *provided = level;
+    life = UP;
+    return MPI_SUCCESS;
+}
+
+EXPORTED int MPI_Init(int *argc, char ***argv) {
+    (void)argc, (void)argv;
+    return begin_at(MPI_THREAD_SINGLE, NULL);
+}
+
+EXPORTED int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+    (void)argc, (void)argv;
+    return begin_at(required, provided);
+}
+
+EXPORTED int MPI_Initialized(int *flag) { return *flag = life != BEFORE, MPI_SUCCESS; }
+
+EXPORTED int MPI_Finalized(int *flag) { return *flag = life == AFTER, MPI_SUCCESS; }
+
+EXPORTED int MPI_Query_thread(int *provided) { return *provided = level, MPI_SUCCESS; }
+
+EXPORTED int MPI_Finalize(void) {
+    CHECK_LIFE();
+    long answer = ask(FINALIZE, NULL, 0);
+    life = AFTER;
+    return answer < 0 ? (int)-answer : MPI_SUCCESS;
+}
+
+EXPORTED int MPI_Abort(MPI_Comm comm, int code) {
+    (void)comm; /* all communicators: others would wait for what is aborted */
+    if (!functions) _exit(code);
+    fflush(NULL);
+    Word words[] = {code};
+    ask(ABORT, words, 1);
+    _exit(code & 0xff ? code & 0xff : 1);
+}
+
+/* --- a program into which this was preloaded ---------------------------------------------------- */
+
+#define VARIABLE "GCM_C_PROGRAM" /* see `runtime.shim.preload` */
+#define SEPARATOR "\x1f"
+
+typedef int Main(int, char **, char **);
+static Main *program;
+static char **words;
+static int number_of_words, code_at_end, has_begun;
+static pid_t process;
+static sem_t begun, over, settled;
+
+static void wait_for(sem_t *semaphore) {
+    while (sem_wait(semaphore)) continue; /* a signal has been handled */
+}
+
+/* Called by Python: the program may begin. Returns when it ends, with its exit code. */
+EXPORTED int gcm_run(void) {
+    has_begun = 1;
+    sem_post(&begun);
+    wait_for(&over);
+    return code_at_end;
+}
+
+/* Called by Python: all is said, and the process may end. It takes this thread with it. */
+EXPORTED void gcm_end(void) {
+    sem_post(&settled);
+    for (;;) pause();
+}
+
+static void leave(int code, void *nothing) {
+    (void)nothing;
+    if (getpid() != process) return; /* a child of the program */
+    fflush(NULL);
+    code_at_end = code & 0xff;
+    if (life == UP && !code_at_end)
+        fprintf(stderr, "this program has ended without MPI_Finalize\n");
+    if (life == BEFORE) life = AFTER;
+    sem_post(&over);
+    wait_for(&settled);
+}
+
+static void *run_python(void *library) {
+    int (*run)(int, char **) = dlsym(library, "Py_BytesMain");
+    _exit(run(number_of_words, words)); /* it returns only if it cannot begin */
+}
+
+static int begin(int argc, char **argv, char **environment) {
+    char *told = strdup(getenv(VARIABLE));
+    unsetenv(VARIABLE);
+    char *before = strsep(&told, SEPARATOR), *libpython = strsep(&told, SEPARATOR);
+    if (*before) setenv("LD_PRELOAD", before, 1); else unsetenv("LD_PRELOAD");
+    words = calloc(strlen(told) + 2, sizeof *words);
+    while (told) words[number_of_words++] = strsep(&told, SEPARATOR);
+    (void)environment;
+
+    void *library = dlopen(libpython, RTLD_NOW | RTLD_GLOBAL);
+    if (!library) {
+        fprintf(stderr, "this program cannot use several clusters: %s\n", dlerror());
+        return 1;
+    }
+    process = getpid();
+    sem_init(&begun, 0, 0), sem_init(&over, 0, 0), sem_init(&settled, 0, 0);
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for threads of the program */
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 16 << 20);
+    int fault = pthread_create(&thread, &attributes, run_python, library);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (fault) {
+        fprintf(stderr, "this program cannot use several clusters: %s\n", strerror(fault));
+        return 1;
+    }
+    wait_for(&begun);
+    on_exit(leave, NULL);
+    return program(argc, argv, environ);
+}
+
+EXPORTED int __libc_start_main(Main *main, int argc, char **argv, void (*init)(void),
+                               void (*fini)(void), void (*rtld_fini)(void), void *stack_end) {
+    int (*start)(Main *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *) =
+        next("__libc_start_main");
+    if (getenv(VARIABLE)) {
+        program = main;
+        main = begin;
+    }
+    return start(main, argc, argv, init, fini, rtld_fini, stack_end);
+}
+
+/* --- generated from here on --------------------------------------------------------------------- */

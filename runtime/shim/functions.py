@@ -1,0 +1,90 @@
+"""Which functions of MPI a C program can call over several clusters, and what Python is asked."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from runtime.calls import BLOCKING, PLAN, every_call
+
+ASKED = (
+    *("fatal", "told", "abort", "finalize", "duplicate", "free_comm", "free_group", "free_type"),
+    *("free_op", "wait", "test", "get_status", "cancel", "free_request", "start"),
+    *("waitall", "waitany", "waitsome", "testall", "testany", "testsome"),
+)
+"""What `core.c` asks of Python beside functions of MPI, in the order of its numbers."""
+
+_POINT_TO_POINT = (
+    *("MPI_Send", "MPI_Ssend", "MPI_Bsend", "MPI_Rsend"),
+    *("MPI_Isend", "MPI_Issend", "MPI_Ibsend", "MPI_Irsend"),
+    *("MPI_Send_init", "MPI_Ssend_init", "MPI_Bsend_init", "MPI_Rsend_init"),
+    *("MPI_Recv", "MPI_Irecv", "MPI_Recv_init", "MPI_Sendrecv", "MPI_Sendrecv_replace"),
+    *("MPI_Probe", "MPI_Iprobe", "MPI_Mprobe", "MPI_Improbe", "MPI_Mrecv", "MPI_Imrecv"),
+)
+
+_NOT_YET = ("MPI_Alltoallw", "MPI_Ialltoallw", "MPI_Alltoallw_init")
+
+MADE = (
+    *("MPI_Comm_split", "MPI_Comm_split_type", "MPI_Comm_create", "MPI_Comm_create_group"),
+    *("MPI_Intercomm_create", "MPI_Intercomm_merge"),
+    *("MPI_Cart_create", "MPI_Cart_sub", "MPI_Graph_create"),
+    *("MPI_Dist_graph_create_adjacent",),
+)
+"""Those that make communicators."""
+
+_FACTS = (
+    *("MPI_Comm_compare", "MPI_Comm_test_inter", "MPI_Comm_remote_size", "MPI_Comm_group"),
+    *("MPI_Comm_remote_group", "MPI_Topo_test"),
+    *("MPI_Cartdim_get", "MPI_Cart_get", "MPI_Cart_rank", "MPI_Cart_coords", "MPI_Cart_shift"),
+    *("MPI_Group_size", "MPI_Group_rank", "MPI_Group_translate_ranks", "MPI_Group_compare"),
+    *("MPI_Group_union", "MPI_Group_intersection", "MPI_Group_difference"),
+    *("MPI_Group_incl", "MPI_Group_excl", "MPI_Group_range_incl", "MPI_Group_range_excl"),
+)
+
+NATIVE = {
+    *("MPI_Comm_get_attr", "MPI_Comm_set_attr", "MPI_Comm_delete_attr"),
+    *("MPI_Attr_get", "MPI_Attr_put", "MPI_Attr_delete"),
+    *("MPI_Comm_get_name", "MPI_Comm_set_name", "MPI_Comm_set_info", "MPI_Comm_get_info"),
+    *("MPI_Comm_get_errhandler", "MPI_Comm_set_errhandler", "MPI_Comm_call_errhandler"),
+    *("MPI_Errhandler_get", "MPI_Errhandler_set", "MPI_Comm_c2f", "MPI_Comm_toint"),
+    *("MPI_Pack", "MPI_Unpack", "MPI_Pack_size", "MPI_Group_c2f", "MPI_Group_toint"),
+    *("MPI_Message_c2f", "MPI_Message_toint"),
+}
+"""What a native communicator does as well that stands for one of several clusters."""
+
+BY_HAND = {
+    *("MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_dup", "MPI_Comm_dup_with_info", "MPI_Abort"),
+}
+"""What `core.c` has of those that take a communicator or a group by value."""
+
+
+@cache
+def _collectives() -> tuple[str, ...]:
+    """Return the collectives of the table that a plan carries out, in all their forms."""
+    found = (
+        one.standard
+        for one in every_call()
+        if one.grid == PLAN and not one.takes_objects and one.standard not in _NOT_YET
+        and not one.operation.startswith("Neighbor")
+    )  # fmt: skip
+    return tuple(dict.fromkeys(found))
+
+
+SERVED = (*_POINT_TO_POINT, *_collectives(), *MADE, *_FACTS)
+"""What Python does where a handle spans clusters, in the order of its numbers after `ASKED`."""
+
+
+def function_numbers() -> dict[str, int]:
+    """Return the number by which `core.c` and what is generated name each function to Python."""
+    return {name: at for at, name in enumerate((*ASKED, *SERVED))}
+
+
+@cache
+def cures() -> dict[str, str]:
+    """Return what to do instead of those functions of the table that are refused."""
+    told = {one.standard: one.cure for one in every_call() if one.cure}
+    return {name: f"{cure}." for name, cure in told.items() if name != "-"}
+
+
+def blocking_operations() -> dict[str, str]:
+    """Return the name in Python of the blocking form of each function that is served."""
+    return {one.standard: one.operation for one in every_call() if one.how == BLOCKING}

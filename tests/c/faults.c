@@ -1,0 +1,67 @@
+/* What is wrong, by its first argument: each is an error of MPI, never a success. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void told(const char *what, int code) {
+    int class = MPI_SUCCESS;
+    if (code) MPI_Error_class(code, &class);
+    printf("%s: %s\n", what, class == MPI_SUCCESS ? "success" : class == MPI_ERR_RANK ? "rank"
+           : class == MPI_ERR_TAG ? "tag" : class == MPI_ERR_COUNT ? "count"
+           : class == MPI_ERR_TYPE ? "type" : class == MPI_ERR_TRUNCATE ? "truncate"
+           : class == MPI_ERR_ROOT ? "root" : class == MPI_ERR_COMM ? "comm"
+           : class == MPI_ERR_OP ? "op" : class == MPI_ERR_REQUEST ? "request"
+           : class == MPI_ERR_UNSUPPORTED_OPERATION ? "unsupported" : "another");
+}
+
+int main(int argc, char **argv) {
+    const char *fault = argc > 1 ? argv[1] : "";
+    int rank, size, x = 1, y[4];
+    if (!strcmp(fault, "early")) MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Init(&argc, &argv);
+    MPI_Comm w = MPI_COMM_WORLD;
+    MPI_Comm_rank(w, &rank);
+    MPI_Comm_size(w, &size);
+    if (!strcmp(fault, "fatal") && rank == 1) MPI_Send(&x, 1, MPI_INT, 99, 0, w);
+    if (!strcmp(fault, "abort") && rank == 2) MPI_Abort(MPI_COMM_SELF, 7);
+    if (!strcmp(fault, "exit")) {
+        printf("leaving");
+        exit(rank == 3 ? 9 : 0);
+    }
+    if (!strcmp(fault, "unfinished")) return 0;
+    if (!strcmp(fault, "crash") && rank == 1) raise(SIGSEGV);
+    if (!strcmp(fault, "late")) MPI_Finalize();
+    if (!strcmp(fault, "children") && system("test -z \"$LD_PRELOAD$GCM_C_PROGRAM\" && echo clean"))
+        return 1;
+    if (!strcmp(fault, "returned")) {
+        MPI_Win window;
+        MPI_Comm freed;
+        MPI_Comm_set_errhandler(w, MPI_ERRORS_RETURN);
+        if (rank == 0) {
+            told("rank", MPI_Send(&x, 1, MPI_INT, size, 0, w));
+            told("tag", MPI_Send(&x, 1, MPI_INT, 1, -5, w));
+            told("count", MPI_Send(&x, -1, MPI_INT, 1, 0, w));
+            told("type", MPI_Send(&x, 1, MPI_DATATYPE_NULL, 1, 0, w));
+            told("window", MPI_Win_create(&x, 4, 4, MPI_INFO_NULL, w, &window));
+        }
+        MPI_Comm_dup(w, &freed);
+        MPI_Comm stale = freed;
+        MPI_Comm_free(&freed);
+        if (rank == 0) {
+            MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+            told("freed", MPI_Send(&x, 1, MPI_INT, 1, 0, stale));
+        }
+        MPI_Barrier(w);
+        if (rank == size - 1) MPI_Send((int[4]){1, 2, 3, 4}, 4, MPI_INT, 0, 1, w);
+        if (rank == 0) told("truncated", MPI_Recv(y, 1, MPI_INT, size - 1, 1, w, MPI_STATUS_IGNORE));
+        told("root", MPI_Bcast(&x, 1, MPI_INT, size, w));
+        MPI_Finalize();
+        return 0;
+    }
+    MPI_Barrier(w);
+    MPI_Finalize();
+    return 0;
+}
