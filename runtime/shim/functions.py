@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from runtime.calls import BLOCKING, PLAN, every_call
+from runtime.calls import OURS, PLAN, every_call
 
 ASKED = (
     *("fatal", "told", "abort", "finalize", "duplicate", "free_comm", "free_group", "free_type"),
@@ -12,14 +12,6 @@ ASKED = (
     *("waitall", "waitany", "waitsome", "testall", "testany", "testsome"),
 )
 """What `core.c` asks of Python beside functions of MPI, in the order of its numbers."""
-
-_POINT_TO_POINT = (
-    *("MPI_Send", "MPI_Ssend", "MPI_Bsend", "MPI_Rsend"),
-    *("MPI_Isend", "MPI_Issend", "MPI_Ibsend", "MPI_Irsend"),
-    *("MPI_Send_init", "MPI_Ssend_init", "MPI_Bsend_init", "MPI_Rsend_init"),
-    *("MPI_Recv", "MPI_Irecv", "MPI_Recv_init", "MPI_Sendrecv", "MPI_Sendrecv_replace"),
-    *("MPI_Probe", "MPI_Iprobe", "MPI_Mprobe", "MPI_Improbe", "MPI_Mrecv", "MPI_Imrecv"),
-)
 
 _NOT_YET = ("MPI_Alltoallw", "MPI_Ialltoallw", "MPI_Alltoallw_init")
 
@@ -57,19 +49,22 @@ BY_HAND = {
 """What `core.c` has of those that take a communicator or a group by value."""
 
 
-@cache
-def _collectives() -> tuple[str, ...]:
-    """Return the collectives of the table that a plan carries out, in all their forms."""
+def _served_by_table() -> tuple[str, ...]:
+    """Return messages, and the collectives that a plan carries out, in all their forms."""
     found = (
         one.standard
         for one in every_call()
-        if one.grid == PLAN and not one.takes_objects and one.standard not in _NOT_YET
+        if (one.kind in _MESSAGES and one.grid == OURS) or one.grid == PLAN
+        if not one.takes_objects and one.standard not in _NOT_YET
         and not one.operation.startswith("Neighbor")
     )  # fmt: skip
     return tuple(dict.fromkeys(found))
 
 
-SERVED = (*_POINT_TO_POINT, *_collectives(), *MADE, *_FACTS)
+_MESSAGES = ("send", "receive", "exchange", "probe")
+"""The kinds of calls that send, receive, or look for messages."""
+
+SERVED = (*_served_by_table(), *MADE, *_FACTS)
 """What Python does where a handle spans clusters, in the order of its numbers after `ASKED`."""
 
 
@@ -83,8 +78,3 @@ def cures() -> dict[str, str]:
     """Return what to do instead of those functions of the table that are refused."""
     told = {one.standard: one.cure for one in every_call() if one.cure}
     return {name: f"{cure}." for name, cure in told.items() if name != "-"}
-
-
-def blocking_operations() -> dict[str, str]:
-    """Return the name in Python of the blocking form of each function that is served."""
-    return {one.standard: one.operation for one in every_call() if one.how == BLOCKING}

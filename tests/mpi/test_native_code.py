@@ -87,11 +87,18 @@ def test_a_library_with_a_world_of_its_own_is_named_once_for_the_run(tmp_path: P
     assert (alone.returncode, alone.stdout, alone.stderr) == (0, "2 of 2\n" * 2, "")
 
 
-def test_an_executable_on_several_clusters_is_said_to_have_several_worlds(tmp_path: Path) -> None:
+def test_an_executable_on_several_clusters_has_one_world_unless_it_is_to_have_its_own(
+    tmp_path: Path,
+) -> None:
     build(tmp_path, EXECUTABLE, "hello_c")
     done = gcm_deploy("--emulate", "1x2x1", "./hello_c", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "0 of 1\n" * 2)
-    assert "hello_c is a native program: each of its 2 clusters has an MPI_COMM" in done.stderr
+    assert (done.returncode, sorted(done.stdout.splitlines())) == (0, ["0 of 2", "1 of 2"])
+    (tmp_path / "apart.xml").write_text(
+        '<deployment><application executable="./hello_c" comm-world="cluster"/>'
+        '<emulate clusters="2" ranks="1"/></deployment>'
+    )
+    apart = gcm_deploy("apart.xml", cwd=tmp_path)
+    assert (apart.returncode, apart.stdout) == (0, "0 of 1\n" * 2)
     assert gcm_deploy("-n", "2", "./hello_c", cwd=tmp_path).stderr == ""
     assert gcm_deploy("--emulate", "1x2x1", shutil.which("true") or "true").stderr == ""
 

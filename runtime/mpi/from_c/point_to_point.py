@@ -8,7 +8,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-from runtime.mpi.from_c.calls import Call, Calls, blocking
+from runtime.mpi.from_c.calls import Call, Calls, Prepared, blocking
 from runtime.mpi.from_c.values import native_handle, write, write_status
 
 
@@ -27,8 +27,10 @@ class MessageCalls(Calls):
             "MPI_Recv": self._recv,
             "MPI_Irecv": self._begun("Irecv", self._receive, 6),
             "MPI_Recv_init": self._begun("Recv_init", self._receive, 6),
-            "MPI_Sendrecv": self._sendrecv,
-            "MPI_Sendrecv_replace": self._sendrecv_replace,
+            "MPI_Sendrecv": self._with_status("Sendrecv", self._exchange),
+            "MPI_Isendrecv": self._begun("Isendrecv", self._exchange, 11),
+            "MPI_Sendrecv_replace": self._with_status("Sendrecv_replace", self._replace),
+            "MPI_Isendrecv_replace": self._begun("Isendrecv_replace", self._replace, 8),
             "MPI_Probe": self._probe,
             "MPI_Iprobe": self._iprobe,
             "MPI_Mprobe": self._mprobe,
@@ -53,28 +55,34 @@ class MessageCalls(Calls):
                 write_status(words[6], status)
         return 0
 
-    def _sendrecv(
+    def _exchange(
         self,
         sendbuf: int, sendcount: int, sendtype: int, dest: int, sendtag: int,
-        recvbuf: int, recvcount: int, recvtype: int, source: int, recvtag: int,
-        comm: int, status: int,
-    ) -> int:  # fmt: skip
-        found = MPI.Status()
+        recvbuf: int, recvcount: int, recvtype: int, source: int, recvtag: int, comm: int,
+    ) -> tuple[Any, tuple[Any, ...]]:  # fmt: skip
         given = self._values.one(sendbuf, sendcount, sendtype)
         taken = self._values.one(recvbuf, recvcount, recvtype)
-        self._values.comm(comm).Sendrecv(given, dest, sendtag, taken, source, recvtag, found)
-        write_status(status, found)
-        return 0
+        return self._values.comm(comm), (given, dest, sendtag, taken, source, recvtag)
 
-    def _sendrecv_replace(
+    def _replace(
         self,
         buf: int, count: int, kind: int, dest: int, sendtag: int, source: int, recvtag: int,
-        comm: int, status: int,
-    ) -> int:  # fmt: skip
-        found, both = MPI.Status(), self._values.one(buf, count, kind)
-        self._values.comm(comm).Sendrecv_replace(both, dest, sendtag, source, recvtag, found)
-        write_status(status, found)
-        return 0
+        comm: int,
+    ) -> tuple[Any, tuple[Any, ...]]:  # fmt: skip
+        both = self._values.one(buf, count, kind)
+        return self._values.comm(comm), (both, dest, sendtag, source, recvtag)
+
+    def _with_status(self, name: str, prepare: Prepared) -> Call:
+        """Return a call whose last argument is a status."""
+
+        def call(*words: int) -> int:
+            comm, args = prepare(*words[:-1])
+            found = MPI.Status()
+            getattr(comm, name)(*args, found)
+            write_status(words[-1], found)
+            return 0
+
+        return call
 
     def _probe(self, source: int, tag: int, comm: int, status: int) -> int:
         found = MPI.Status()

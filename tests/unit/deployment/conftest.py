@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -42,6 +42,7 @@ class Reader:
         cannot_hold: Callable[[str], str] = lambda _path: "",
         virtual_nodes: VirtualNodes | None = None,
         named_classes: NamedClasses | None = None,
+        needed_libraries: Callable[[str], Sequence[str] | None] = lambda _path: None,
     ) -> Read:
         diagnostics = Diagnostics()
         surroundings = DescriptorContext(
@@ -53,6 +54,7 @@ class Reader:
             cannot_hold=cannot_hold,
             virtual_nodes=virtual_nodes,
             named_classes=named_classes,
+            needed_libraries=needed_libraries,
             python="/usr/bin/python3",
         )
         deployment = read_descriptor(

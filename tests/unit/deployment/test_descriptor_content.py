@@ -58,13 +58,41 @@ def test_an_application_has_arguments_environment_and_a_world(read: Any) -> None
         ('script="a.py"', CommWorld.GRID),
         ('module="m"', CommWorld.GRID),
         ('script="a.py" comm-world="cluster"', CommWorld.CLUSTER),
-        ('executable="x"', CommWorld.CLUSTER),
+        ('executable="x"', CommWorld.GRID),
         ('executable="x" comm-world="cluster"', CommWorld.CLUSTER),
     ],
 )
 def test_the_world_is_the_grid_where_it_can_be(read: Any, program: str, world: CommWorld) -> None:
     (found,) = read(f"<deployment>{GRID}<application {program}/></deployment>").good.applications
     assert found.comm_world is world
+
+
+@pytest.mark.parametrize(
+    ("needed", "world"),
+    [
+        (["libmpi.so.12", "libc.so.6"], CommWorld.GRID),
+        (["libc.so.6"], CommWorld.CLUSTER),
+        (None, CommWorld.GRID),
+    ],
+)
+def test_a_native_program_without_mpi_has_no_world_of_all_clusters(
+    read: Any, needed: list[str] | None, world: CommWorld
+) -> None:
+    text = f'<deployment>{GRID}<application executable="x"/></deployment>'
+    (found,) = read(text, needed_libraries=lambda _: needed).good.applications
+    assert found.comm_world is world
+
+
+def test_a_native_program_that_cannot_share_a_world_is_refused_unless_it_has_its_own(
+    read: Any,
+) -> None:
+    needed = ["libmpifort.so.12", "libmpi.so.12"]
+    text = f'<deployment>{GRID}<application executable="x"/></deployment>'
+    found = read(text, needed_libraries=lambda _: needed)
+    assert [code for code, _ in found.codes] == ["no-shared-world"]
+    assert "it is written in Fortran: it needs libmpifort.so.12" in str(found.found[0])
+    own = text.replace('"x"', '"x" comm-world="cluster"')
+    assert read(own, needed_libraries=lambda _: needed).good
 
 
 def test_applications_are_mapped_to_clusters_by_path_range_or_site(read: Any) -> None:

@@ -1,0 +1,93 @@
+"""C programs over several clusters: the same results as under one `mpiexec`, and what is wrong."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commands import gcm_deploy
+
+SOURCES = Path(__file__).parent.parent / "c"
+BIN = Path(sys.prefix) / "bin"
+
+pytestmark = pytest.mark.mpi
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with all programs, compiled with the `mpicc` of the wheel of MPICH."""
+    if shutil.which("gcc") is None or not (BIN / "mpicc").exists():
+        pytest.skip("gcc and the wheel of MPICH, which has mpicc and headers, are needed")
+    folder = tmp_path_factory.mktemp("c")
+    for source in SOURCES.glob("*.c"):
+        command = [str(BIN / "mpicc"), "-g", "-o", source.stem, str(source)]
+        subprocess.run(command, check=True, timeout=120, cwd=folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["messages", "collectives", "communicators"])
+def test_a_c_program_prints_over_two_sites_what_it_prints_in_one_native_job(
+    programs: Path, name: str
+) -> None:
+    native = subprocess.run(
+        [str(BIN / "mpiexec"), "-n", "4", f"./{name}"],
+        check=True, capture_output=True, text=True, timeout=120, cwd=programs,
+    )  # fmt: skip
+    done = gcm_deploy("--emulate", "2x1x2", f"./{name}", cwd=programs)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(done.stdout.splitlines()) == sorted(native.stdout.splitlines())
+
+
+def test_errors_that_the_program_handles_have_the_codes_of_mpi_and_a_line_each(
+    programs: Path,
+) -> None:
+    done = gcm_deploy("--emulate", "1x2x2", "./faults", "returned", cwd=programs)
+    found = dict(line.split(": ") for line in done.stdout.splitlines())
+    assert done.returncode == 0
+    assert found == {
+        "rank": "rank",
+        "tag": "tag",
+        "count": "count",
+        "type": "type",
+        "window": "unsupported",
+        "freed": "comm",
+        "truncated": "truncate",
+        "root": "root",
+    }
+    assert "MPI_Win_create at " in done.stderr
+    assert "it does not work over several clusters. Use messages between clusters" in done.stderr
+    assert "sent 16 bytes with tag 1 into a buffer of 4 bytes (the program goes on)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "words"),
+    [
+        ("fatal", 6, "MPI_Send at "),
+        ("abort", 7, "called MPI_Abort(7)"),
+        ("exit", 9, "exit code 9"),
+        ("crash", 139, "killed by SIGSEGV"),
+        ("early", 1, "MPI_Barrier is called before MPI_Init"),
+        ("late", 1, "MPI_Barrier is called after MPI_Finalize"),
+        ("unfinished", 0, "this program has ended without MPI_Finalize"),
+    ],
+)
+def test_the_end_of_a_c_program_is_that_of_the_run(
+    programs: Path, fault: str, code: int, words: str
+) -> None:
+    done = gcm_deploy("--emulate", "1x2x2", "./faults", fault, cwd=programs)
+    assert (done.returncode, words in done.stderr) == (code, True), done.stderr
+    assert (fault != "exit") or done.stdout.split() == ["leaving"] * 4
+
+
+def test_what_a_c_program_starts_knows_nothing_of_the_grid(programs: Path) -> None:
+    done = gcm_deploy("--emulate", "1x2x1", "./faults", "children", cwd=programs)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "clean\n" * 2, "")
+
+
+def test_one_cluster_needs_nothing_of_the_grid(programs: Path) -> None:
+    done = gcm_deploy("--emulate", "1x1x2", "./faults", cwd=programs)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,0 +1,106 @@
+"""The C text of the library that stands before MPI, and what it refuses to be compiled for."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from runtime.calls import every_call
+from runtime.native_mpi import Job, RankProgram
+from runtime.processes.front_end import c_library
+from runtime.processes.front_end.c_library import NoSharedWorld, with_c_library
+from runtime.shim import ASKED, SERVED, VARIABLE, Linked, Preload, source, verdict
+
+HEADER = """
+int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
+int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm);
+int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+    MPI_Request *request);
+int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+    const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root,
+    MPI_Comm comm);
+int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+    MPI_Win *win);
+int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name);
+int MPI_Type_commit(MPI_Datatype *datatype);
+"""
+
+
+def body_of(name: str) -> str:
+    found = re.search(rf"EXPORTED int {name}\(.*?\n}}\n", source(HEADER), re.DOTALL)
+    return "" if found is None else found[0]
+
+
+def test_each_function_that_is_served_is_a_row_of_the_table() -> None:
+    known = {one.standard for one in every_call()}
+    assert [name for name in SERVED if name not in known] == []
+    assert len(set(SERVED)) == len(SERVED)
+
+
+def test_the_numbers_of_what_is_asked_are_those_of_the_library() -> None:
+    text = source("")
+    names = text.partition("enum { FATAL")[2].partition("FIRST_ROW")[0]
+    assert len(re.findall(r"\w+", f"FATAL{names}")) == len(ASKED)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("MPI_Send", ["grid_comm(comm) != NULL", "BUFFER(buf)", "(Word)count", "WORD(datatype)"]),
+        ("MPI_Send_c", ["served(comm", "(Word)count"]),
+        ("MPI_Isend", ["request, sizeof *request"]),
+        ("MPI_Gatherv_c", ['refused(comm, "MPI_Gatherv_c"']),
+        ("MPI_Win_create", ['refused(comm, "MPI_Win_create", "Use messages between clusters']),
+    ],
+)
+def test_a_function_goes_to_python_or_is_refused_where_a_handle_spans_clusters(
+    name: str, words: list[str]
+) -> None:
+    assert [one for one in words if one not in body_of(name)] == []
+    assert f"return NATIVE({name})" in body_of(name)
+
+
+@pytest.mark.parametrize("name", ["MPI_Comm_set_name", "MPI_Type_commit"])
+def test_what_the_native_token_does_as_well_has_no_function(name: str) -> None:
+    assert body_of(name) == ""
+
+
+def test_two_mpis_and_fortran_are_refused_with_what_to_do() -> None:
+    two = verdict(["libmpi.so.12", "libmpi.so.40"])
+    assert (two.linked, "mpicc of one MPI" in two.cure) == (Linked.REFUSED, True)
+    assert verdict(["libmpi_mpifh.so.40", "libmpi.so.40"]).linked is Linked.REFUSED
+    assert verdict([], has_static_mpi=True).linked is Linked.REFUSED
+
+
+def test_the_words_of_the_rank_and_what_was_preloaded_before_are_in_one_variable() -> None:
+    told = Preload("/x.so", "/libpython.so", "/python", ("-m", "runtime.c_rank", "a b"))
+    found = told.environment({"LD_PRELOAD": "/darshan.so", "A": "1"})
+    assert found["LD_PRELOAD"] == "/x.so:/darshan.so"
+    assert found[VARIABLE].split("\x1f") == [
+        *("/darshan.so", "/libpython.so", "/python", "-m", "runtime.c_rank", "a b"),
+    ]
+
+
+def job(path: str, mpiexec: str = "/nowhere/mpiexec") -> Job:
+    program = RankProgram("/nowhere/python", "0:0", "a", "executable", path)
+    return Job(program, 2, mpiexec=mpiexec, environment={"PATH": "/nowhere"})
+
+
+def test_a_program_without_mpi_needs_no_library() -> None:
+    assert with_c_library(job(sys.executable), "/").program.shim == ""
+
+
+def test_a_cluster_without_compiler_is_refused_before_the_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(c_library, "all_needed_libraries", lambda *_: ["libmpi.so.12"])
+    monkeypatch.setattr(c_library, "libpython", lambda: "/libpython.so")
+    with pytest.raises(NoSharedWorld, match="no mpicc"):
+        with_c_library(job("./x"), str(tmp_path))
+    monkeypatch.setattr(c_library, "libpython", lambda: "")
+    with pytest.raises(NoSharedWorld, match="no shared library"):
+        with_c_library(job("./x"), str(tmp_path))
