@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import gcm_deploy
+from tests.commands import ROOT, gcm_deploy
 
 SOURCES = Path(__file__).parent.parent / "c"
 BIN = Path(sys.prefix) / "bin"
@@ -81,6 +82,19 @@ def test_the_end_of_a_c_program_is_that_of_the_run(
     done = gcm_deploy("--emulate", "1x2x2", "./faults", fault, cwd=programs)
     assert (done.returncode, words in done.stderr) == (code, True), done.stderr
     assert (fault != "exit") or done.stdout.split() == ["leaving"] * 4
+
+
+def test_the_commands_of_the_page_print_what_it_shows(programs: Path, tmp_path: Path) -> None:
+    del programs  # which is there if a compiler is
+    shutil.copy(ROOT / "examples" / "29_c_program" / "pi.c", tmp_path)
+    page = (ROOT / "docs" / "c.md").read_text()
+    (block,) = re.findall(r"^```console\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    compiled, _, rest = block.partition("\n")
+    run, _, shown = rest.partition("\n")
+    _, *words = compiled.removeprefix("$ ").split()
+    subprocess.run([str(BIN / "mpicc"), *words], check=True, timeout=120, cwd=tmp_path)
+    done = gcm_deploy(*run.removeprefix("$ gcm-deploy ").split(), cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, shown, "")
 
 
 def test_what_a_c_program_starts_knows_nothing_of_the_grid(programs: Path) -> None:

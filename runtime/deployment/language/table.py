@@ -102,12 +102,12 @@ _APPLICATION = ElementType(
         Attribute("script", TEXT, "A Python file; on `peers` also the address of one on a web "
                   "server.", field=""),
         Attribute("module", TEXT, "A Python module, started as with `python -m`.", field=""),
-        Attribute("executable", TEXT, "A native program: a file if it has a `/`, else looked up on "
-                  "each machine.", field=""),
+        Attribute("executable", TEXT, "A native program, such as one in C: a file if it has a `/`, "
+                  "else looked up on each machine.", field=""),
         Attribute("arguments", WORDS, "Its command line, quoted as in a shell."),
         Attribute("clusters", LIST, f"Where it runs: {_CLUSTERS}. A single application runs "
                   "everywhere by default.", find=clusters),
-        Attribute("comm-world", CHOICE, "What `COMM_WORLD` means to a Python program: all its "
+        Attribute("comm-world", CHOICE, "What `COMM_WORLD` means to a program: all its "
                   "clusters, or its own.", default="grid", to=CommWorld),
         Attribute("failures", CHOICE, "What the loss of a rank does: `abort` ends the run; with "
                   "`return`, calls that need it raise `MPI.ERR_PROC_FAILED`, and all else "

@@ -59,7 +59,7 @@ def with_c_library(job: Job, folder: str) -> Job:
             program.path,
             "the Python of this cluster has no shared library, which would run in the program",
             "Name another one in <front-end python=...>: those of conda and of most distributions "
-            "have it; pyenv needs PYTHON_CONFIGURE_OPTS=--enable-shared",
+            "have it",
         )
     compiler = _compiler(job, environment)
     if not compiler:
@@ -106,7 +106,7 @@ def _built(program: str, compiler: str, library: str, environment: dict[str, str
             program,
             f"it is built for another MPI ({library}) than the one that its cluster starts "
             f"({compiler} is that of {other})",
-            "Build it with this mpicc, or name the mpiexec of its MPI in <mpi path=...>",
+            "Build it with this mpicc, or name the mpiexec of its MPI in <mpi command-path=...>",
         )
     text = source(header)
     digest = hashlib.sha256(f"{os.path.realpath(compiler)}\n{text}".encode()).hexdigest()[:32]

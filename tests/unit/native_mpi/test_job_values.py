@@ -20,6 +20,7 @@ FULL = replace(
     recovery_messages="kept",
     replicas=2,
     restart=True,
+    shim="/cache/shim.so",
     umask=0o27,
 )
 HOSTS = (("n1", 2), ("n2", 1))
@@ -36,7 +37,7 @@ def test_a_rank_reads_what_its_job_says(program: RankProgram, kind: str) -> None
     same = vars(options).keys() & set(RankProgram.__slots__)
     assert same == {
         *("application", "arguments", "cluster", "kind", "path"),
-        *("run_directory", "umask"),
+        *("run_directory", "shim", "umask"),
     }
     for name in same - {"arguments"}:
         assert getattr(options, name) == getattr(program, name), name
