@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import ROOT, gcm_deploy
+from tests.commands import gcm_deploy
 
-SOURCES = Path(__file__).parent.parent / "c"
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "tests" / "c"
 BIN = Path(sys.prefix) / "bin"
 
 pytestmark = pytest.mark.mpi

@@ -97,7 +97,7 @@ def test_a_program_without_mpi_needs_no_library() -> None:
 def test_a_cluster_without_compiler_is_refused_before_the_start(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(c_library, "all_needed_libraries", lambda *_: ["libmpi.so.12"])
+    monkeypatch.setattr(c_library, "all_libraries", lambda *_: {"libmpi.so.12": ""})
     monkeypatch.setattr(c_library, "libpython", lambda: "/libpython.so")
     with pytest.raises(NoSharedWorld, match="no mpicc"):
         with_c_library(job("./x"), str(tmp_path))
