@@ -145,7 +145,7 @@ class JobExamination:
                 self._allocation.hosts,
                 tuple(
                     (shlex.join(one.argv[: -len(program)]), self._try(there, one))
-                    for one in self._starters(there, program)
+                    for one in self._starters(there, program, facts.mpiexec)
                 ),
                 facts,
                 tuple(zip(outwards, outcomes, strict=False)),
@@ -163,9 +163,9 @@ class JobExamination:
         ways = "srun" if self._system.name == "slurm" else "ssh"
         return f"gcm-pmi on each node, over {ways}" if several else "gcm-pmi"
 
-    def _starters(self, there: Launcher, program: Sequence[str]) -> Iterator[Command]:
+    def _starters(self, there: Launcher, program: Sequence[str], found: str) -> Iterator[Command]:
         """Yield the commands that may start two ranks; the last one is what a run would do."""
-        is_root, mpiexec = there.ready().user == 0, self._cluster.mpi.command_path
+        is_root, mpiexec = there.ready().user == 0, found or self._cluster.mpi.command_path
         environment: Mapping[str, str] = {}
         if brings := native_mpi(self._cluster.mpi.flavour).brings:
             asked = self._cluster.front_end.folder
