@@ -61,7 +61,7 @@ class Codes:
         self.idle = idle
         self.is_steered = steered
         self._settle = settle
-        names = deployment.rank_names()
+        names = self._rank_names = deployment.rank_names()
         self._runs = {name: CodeRun(name, dict(parts), names) for name, parts in clusters.items()}
         for run in () if idle else self._runs.values():
             run.begin()
@@ -144,11 +144,13 @@ class Codes:
                     control.go()
             self._changed.notify_all()
 
-    def rank_ended(self, cluster: str, death: RankDeath, why: str) -> None:
-        """Record how a rank has ended; `why` says so where the death gives no reason."""
+    def rank_ended(self, cluster: str, death: RankDeath) -> None:
+        """Record how a rank has ended."""
         run = self._by_cluster.get(cluster)
         if run is None:
             return
+        exception = death.observed.exception
+        why = exception and f"{self._rank_names.name(death.who)} ended with {exception}"
         with self._changed:
             ended = run.rank_ended(death, why)
             self._let_it_settle(run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +82,8 @@ class ClusterReports:
     waits: WaitReports
     router: CallRouter
     natives: NativeUsers
+    deaths: Sequence[Callable[[str, RankDeath], None]]
+    """Who hears of the death of a rank, with its cluster; none depends on another one."""
 
     def dispatch_table(self) -> DispatchTable:
         """Return the table by which what comes in finds its method."""
@@ -174,14 +176,10 @@ class ClusterReports:
         if self.codes.is_stopping(self._cluster):
             died = replace(died, after=died.after or BY_REQUEST)
         self.facts.tell(rank, died)
-        self.ranks.ended(rank)
-        self.waits.rank_ended(rank, died.ending)
-        self.post(died)
         for text in died.observed.traceback.splitlines():
             self.output.line(rank, TRACEBACK, text)
-        exception = died.observed.exception
-        name = self.ranks.names.name(rank)
-        self.codes.rank_ended(self._cluster, died, exception and f"{name} ended with {exception}")
+        for hear in self.deaths:
+            hear(self._cluster, died)
 
     def _at_home(self, death: RankDeath) -> RankDeath:
         """Return a death whose traceback has the files of the program as its author knows them."""

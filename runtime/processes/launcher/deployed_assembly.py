@@ -26,6 +26,7 @@ from runtime.lifecycle.outcome import ComponentReport
 from runtime.machine.paths import node_path
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
+from runtime.processes.launcher.services import Starts
 from runtime.step_name import StepKind, StepName
 from runtime.transport.errors import TransportError
 
@@ -85,13 +86,17 @@ class DeployedAssembly:
 
     # --- from the engine's thread ---------------------------------------------------------------
 
-    def start(self, step: Step) -> None:
-        """Begin with a step; an event tells when it is up."""
-        if step.kind is StepKind.NODE:
-            place = self._places[self._clusters[step.place]]
-            place.orders.start_node(step.about)
-        else:
-            self._work("assembling", self._assemble)
+    @property
+    def starts(self) -> Starts:
+        """The nodes, and what lives there."""
+        return {
+            StepKind.NODE: self._start_node,
+            StepKind.ASSEMBLE: lambda _: self._work("assembling", self._assemble),
+        }
+
+    def _start_node(self, step: Step) -> None:
+        place = self._places[self._clusters[step.place]]
+        place.orders.start_node(step.about)
 
     def has_nodes_at(self, cluster: str) -> bool:
         """Tell whether components of it live behind the front-end of a cluster."""

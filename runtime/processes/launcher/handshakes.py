@@ -16,15 +16,17 @@ from functools import partial
 
 from gcm.records import dataclass
 from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.deployment.planning.steps import Step
 from runtime.errors import GridError
 from runtime.launchers.local import LocalLauncher
-from runtime.lifecycle.events import StepFailed, StepUp
+from runtime.lifecycle.events import Fill, LeaveOut, StepFailed, StepUp
 from runtime.part_names import site_of
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.co_allocator import CoAllocator
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.rank_processes import RankProcesses
+from runtime.processes.launcher.services import Effects, Starts
 from runtime.processes.launcher.stage_out import StageOut
 from runtime.processes.launcher.task_group import TaskGroup
 from runtime.processes.launcher.tunnels import Tunnels
@@ -60,10 +62,23 @@ class Handshakes:
     _due: list[str] = field(default_factory=list)
     _has_begun: bool = False
 
-    def expect(self, part: str) -> None:
+    @property
+    def effects(self) -> Effects:
+        """What is done about clusters that are late."""
+        return {LeaveOut: lambda one: self.leave_out(one.cluster), Fill: self._fill}
+
+    @property
+    def starts(self) -> Starts:
+        """The handshakes of parts, and the tunnels between their members."""
+        return {StepKind.HANDSHAKE: self._expect, StepKind.TUNNELS: self._tunnel}
+
+    def _expect(self, step: Step) -> None:
         """Let a part of the machine wait for its members once all front-ends serve."""
-        self._due.append(part)
+        self._due.append("" if step.about == "grid" else step.about)
         self._begin_due()
+
+    def _tunnel(self, step: Step) -> None:
+        self.open_tunnels(step.name, StepUp(step.name))
 
     def front_end_up(self, place: ClusterPlace) -> None:
         """Record that a front-end serves."""
@@ -99,9 +114,10 @@ class Handshakes:
             self._in_round = ""
             self._begin_round()
 
-    def joined(self, cluster: str) -> None:
-        """Record that the ranks of a cluster can be started."""
-        self._joining.discard(cluster)
+    def _fill(self, effect: Fill) -> None:
+        """Start the ranks of a cluster, which can be started now."""
+        self._joining.discard(effect.cluster)
+        self.ranks.fill(effect.cluster)
 
     def leave(self, place: ClusterPlace) -> None:
         """Let nobody wait for a cluster that is lost before it has joined."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from enum import StrEnum
 
@@ -13,6 +13,10 @@ from runtime.launchers.errors import LaunchError
 from runtime.launchers.lines import Lines
 from runtime.lifecycle.events import StepFailed, StepUp
 from runtime.processes.launcher.openings import Post
+from runtime.processes.launcher.place import ClusterPlace
+from runtime.processes.launcher.services import Starts
+from runtime.processes.launcher.task_group import TaskGroup
+from runtime.step_name import StepKind
 from runtime.transitions import change
 
 Say = Callable[[str, str, str], None]
@@ -98,7 +102,40 @@ class Helper:
         self._advance(HelperEvent.ENDED, str(early) if is_early else str(ended))
 
 
-def kill_all(helpers: Iterable[Helper]) -> None:
-    """End all of them."""
-    for helper in helpers:
-        helper.kill()
+class Helpers:
+    """Starts the helper processes of a run, in threads of their own, and ends them."""
+
+    def __init__(
+        self,
+        places: Mapping[str, ClusterPlace],
+        local: Launcher,
+        tasks: TaskGroup,
+        post: Post,
+        say: Say,
+    ) -> None:
+        self._places = places
+        self._local = local
+        self._tasks = tasks
+        self._post = post
+        self._say = say
+        self._running: list[Helper] = []
+
+    @property
+    def starts(self) -> Starts:
+        """The helper processes."""
+        return {StepKind.PROCESS: self._start}
+
+    def _start(self, step: Step) -> None:
+        def failed(fault: GridError) -> None:
+            self._post(StepFailed(step.name, str(fault)))
+
+        self._tasks.do(str(step.name), lambda: self._launch(step), failed)
+
+    def _launch(self, step: Step) -> None:
+        launcher = self._places[step.by.about].launcher if step.by else self._local
+        self._running.append(Helper(step, launcher, self._post, self._say))
+
+    def kill(self) -> None:
+        """End all of them."""
+        for helper in self._running:
+            helper.kill()

@@ -7,6 +7,7 @@ here, and the places are told what to do about it.
 from __future__ import annotations
 
 import logging
+import signal
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -14,7 +15,16 @@ from functools import partial
 
 from runtime.coupling.deployed_codes import CallLater, Codes
 from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.lifecycle.events import Suspected
+from runtime.deployment.planning.steps import Step
+from runtime.lifecycle.events import (
+    Announce,
+    CondemnRank,
+    LimitTime,
+    Signal,
+    StepUp,
+    Suspected,
+    TellUnreachable,
+)
 from runtime.lifecycle.replacements import (
     FIRST,
     EndRank,
@@ -30,8 +40,10 @@ from runtime.membership.whereabouts import RankArrival, Report
 from runtime.part_names import cluster_of
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
+from runtime.processes.launcher.services import Effects, Starts
 from runtime.processes.launcher.wait_facts import ProcessOfRank
 from runtime.rank_name import RankName
+from runtime.step_name import StepKind
 from runtime.transport.keys import member_name, parsed
 
 _HOMELESS = (
@@ -94,15 +106,46 @@ class RankProcesses:
         arrivals = (one for rank, one in self._arrivals.items() if cluster_of(rank) == cluster)
         return {path for one in arrivals for path in one.segments}
 
+    @property
+    def effects(self) -> Effects:
+        """What is done to ranks."""
+        return {
+            Announce: self.announce,
+            CondemnRank: self._condemn,
+            TellUnreachable: self._lose_to,
+            Signal: self._signal,
+            LimitTime: self._limit_time,
+        }
+
+    @property
+    def starts(self) -> Starts:
+        """The ranks of clusters; idle ones start when somebody wants them."""
+        return {StepKind.RANKS: self._start}
+
+    def _start(self, step: Step) -> None:
+        if self._codes.idle:
+            self._post(StepUp(step.name))
+        else:
+            incarnation = self._codes.incarnation(step.about)
+            self._places[step.about].orders.start_ranks(incarnation)
+
+    def _signal(self, effect: Signal) -> None:
+        number = int(signal.Signals[f"SIG{effect.signal}"])
+        self._places[effect.cluster].orders.signal_ranks(number)
+
+    def _limit_time(self, effect: LimitTime) -> None:
+        self._places[effect.cluster].orders.limit_time(effect.ends, effect.saves)
+
     def end(self) -> None:
         """Start none again from now on."""
         self.is_over = True
 
     # --- their ends -------------------------------------------------------------------------------
 
-    def announce(self, death: RankDeath, *, is_new: bool) -> None:
+    def announce(self, effect: Announce) -> None:
         """Tell all other ranks how one has died, or tell them again."""
-        if not is_new:
+        death = effect.death
+        if not effect.is_new:
             self._send(self._announced[death.who])
             return
         rank = death.who
@@ -119,17 +162,17 @@ class RankProcesses:
         self._send(dated)
         self._do(one for one in effects if not isinstance(one, TellMoved))
 
-    def condemn(self, rank: str, why: str) -> None:
+    def _condemn(self, effect: CondemnRank) -> None:
         """End a rank although it lives: others of its cluster cannot reach it."""
         text = "%s is ended: others cannot reach it, and not all can go on: %s"
-        _log.warning(text, self.names.name(rank), why)
-        self._places[cluster_of(rank)].orders.end_rank(rank)
+        _log.warning(text, self.names.name(effect.rank), effect.why)
+        self._places[cluster_of(effect.rank)].orders.end_rank(effect.rank)
 
-    def lose_to(self, by: str, rank: str, why: str) -> None:
+    def _lose_to(self, effect: TellUnreachable) -> None:
         """Tell one rank that another one is lost to it, which lives."""
-        name = replace(RankName.parse(rank), incarnation=FIRST)
-        death = replace(RankDeath.lost(str(name), why), when=time.strftime("%H:%M:%S"))
-        self._places[cluster_of(by)].orders.lost([death.plain | {"lost_to": by}])
+        name = replace(RankName.parse(effect.rank), incarnation=FIRST)
+        death = replace(RankDeath.lost(str(name), effect.why), when=time.strftime("%H:%M:%S"))
+        self._places[cluster_of(effect.by)].orders.lost([death.plain | {"lost_to": effect.by}])
 
     def place_lost(self, cluster: str) -> None:
         """Start no rank of a cluster again, since its front-end is lost.
@@ -244,9 +287,9 @@ class RankProcesses:
         for one in self._suspicions.goes_on(rank):
             self._decide_later(one, max(self._patience, AFTER_STANDSTILL))
 
-    def ended(self, rank: str) -> None:
+    def rank_ended(self, _: str, death: RankDeath) -> None:
         """Decide about a rank that was stopped, and has ended so."""
-        for one in self._suspicions.goes_on(rank):
+        for one in self._suspicions.goes_on(death.who):
             self._decide_later(one)
 
     def _decide_later(self, suspicion: Suspicion, patience: float | None = None) -> None:

@@ -14,12 +14,13 @@ from runtime.deployment.planning.steps import Step
 from runtime.errors import GridError
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
-from runtime.lifecycle.events import StepFailed, StepUp
+from runtime.lifecycle.events import Discard, GiveUp, StepFailed, StepUp
 from runtime.lifecycle.outcome import KeptFolder, Results
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
+from runtime.processes.launcher.services import Effects, Starts
 from runtime.processes.launcher.task_group import TaskGroup
-from runtime.step_name import StepName
+from runtime.step_name import StepKind, StepName
 
 if TYPE_CHECKING:
     from runtime.results.collecting import Fetcher
@@ -54,6 +55,16 @@ class StageOut:
         self._noted: dict[str, list[KeptFolder]] = {}
         self._notes: dict[str, KeptNote] = {}
         self._placements: dict[str, ResultPlacement] = {}
+
+    @property
+    def effects(self) -> Effects:
+        """What is done to results."""
+        return {Discard: self._discard, GiveUp: lambda _: self.give_up()}
+
+    @property
+    def starts(self) -> Starts:
+        """What brings results home."""
+        return {StepKind.FETCH: self.fetch}
 
     def go(self, late: Collection[str]) -> None:
         """Begin: from now on there may be results, but of clusters that are `late`."""
@@ -164,8 +175,9 @@ class StageOut:
         """Bring home what a cluster made, and tell when that is done."""
         self._settle(step, is_wanted=True)
 
-    def discard(self, step: Step) -> None:
+    def _discard(self, effect: Discard) -> None:
         """Let go of what a cluster made, since the same comes from another one."""
+        step = next(one for one in self._steps if one.name == effect.step)
         self._settle(step, is_wanted=False)
 
     def _settle(self, step: Step, *, is_wanted: bool) -> None:

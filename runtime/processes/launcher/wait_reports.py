@@ -11,11 +11,13 @@ from types import MappingProxyType
 from gcm.records import dataclass
 from runtime.clocks import Clocks, name_of_clock
 from runtime.coupling.deployed_codes import CallLater
-from runtime.lifecycle.events import Explained, LeftBehind, Stuck
+from runtime.lifecycle.events import Explain, Explained, LeftBehind, Stuck
 from runtime.machine.contracts import Facts
+from runtime.machine.deaths import RankDeath
 from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
+from runtime.processes.launcher.services import Effects
 from runtime.processes.launcher.wait_facts import ProcessOfRank, Snapshot, explained, facts_of
 from runtime.processes.rank.waits import AT_THE_END, UNASKED
 from runtime.rank_name import RankName
@@ -126,10 +128,21 @@ class WaitReports:
         self._ended.pop(rank, None)
         self._at_end.pop(rank, None)
 
-    def rank_ended(self, rank: str, words: str) -> None:
+    def effects(self, goes_on: Callable[[], bool]) -> Effects:
+        """Return what is told of waits; a brief look only where the run still `goes_on` then."""
+
+        def explain(effect: Explain) -> None:
+            if effect.is_brief:
+                self.glance(goes_on)
+            else:
+                self.explain_end()
+
+        return {Explain: explain}
+
+    def rank_ended(self, _: str, death: RankDeath) -> None:
         """Record how a rank has ended."""
-        self._running.discard(rank)
-        self._ended[rank] = words
+        self._running.discard(death.who)
+        self._ended[death.who] = death.ending
         self._go_on_if_complete()
         if self._pause > LEFT_BEHIND:
             self._is_look_due, self._pause = False, LEFT_BEHIND

@@ -14,10 +14,12 @@ import pytest
 from runtime.lifecycle.events import Explained, LeftBehind
 from runtime.machine.calls import stub
 from runtime.machine.contracts import Orders
+from runtime.machine.deaths import Observation, RankDeath, Witness
 from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.wait_facts import Snapshot
 from runtime.processes.launcher.wait_reports import WaitReports
+from runtime.rank_name import RankName
 from runtime.topology import NO_NAMES
 from runtime.views.facts import Fact, WaitExplained
 from runtime.views.stream import FactStream, nothing
@@ -32,6 +34,10 @@ AT_REST: dict[str, Any] = {
     "host": "here",
     "pid": 1,
 }
+
+
+def ended(rank: str) -> RankDeath:
+    return RankDeath(RankName.parse(rank), Observation(Witness.RANK, 0))
 
 
 @dataclass
@@ -100,7 +106,7 @@ def test_ranks_that_all_end_between_the_two_questions_are_told_as_ended() -> Non
         reports.answered(rank, script.asked[-1], AT_REST)
     assert not script.seen  # one question is not enough
     for rank in ("0:0:0", "0:1:0"):
-        reports.rank_ended(rank, "exit code 0")
+        reports.rank_ended("", ended(rank))
     script.run_later()
     (seen,) = script.seen
     assert seen.ended == {"0:0:0": "exit code 0", "0:1:0": "exit code 0"}
@@ -193,7 +199,7 @@ def test_a_glance_does_not_wait_long_for_ranks_that_say_nothing() -> None:
 def test_a_rank_that_waits_for_one_that_has_ended_is_known_within_two_seconds() -> None:
     ranks = Simulated({"0:0:0": lambda _: IN_RECV})
     ranks.reports.rank_ready("0:0:1")
-    ranks.reports.rank_ended("0:0:1", "exit code 0")
+    ranks.reports.rank_ended("", ended("0:0:1"))
     ranks.run(60)
     ((when, words, are_all),) = ranks.left
     assert when < 2
@@ -207,7 +213,7 @@ def test_a_rank_that_begins_to_wait_long_after_the_end_of_another_is_known_too()
         {"0:0:0": lambda now: IN_RECV if now > 100 else AT_REST, "0:0:2": lambda _: AT_REST}
     )
     ranks.reports.rank_ready("0:0:1")
-    ranks.reports.rank_ended("0:0:1", "exit code 0")
+    ranks.reports.rank_ended("", ended("0:0:1"))
     ranks.run(100)
     assert not ranks.left
     ranks.run(200)
@@ -230,7 +236,7 @@ def test_what_a_rank_tells_while_others_are_asked_is_explained_afterwards(
 ) -> None:
     ranks = Simulated({"0:0:0": lambda _: in_recv_from("0:1:0")})
     ranks.reports.rank_ready("0:1:0")
-    ranks.reports.ask(lambda seen: ranks.reports.rank_ended("0:1:0", "exit code 0"))
+    ranks.reports.ask(lambda seen: ranks.reports.rank_ended("", ended("0:1:0")))
     for _ in range(2):
         ranks.reports.answered("0:0:0", 0, in_recv_from("0:1:0"))
     ranks.run(5)
@@ -260,7 +266,7 @@ def test_a_native_request_is_believed_to_wait_for_ranks_when_it_was_told_of(
     ranks = Simulated({"0:0:0": lambda _: state})
     ranks.reports.rank_ready("0:0:1")
     ranks.reports.answered("0:0:0", 0, IN_WAIT | {"waits": [wait | {"seconds": 20.0}]})
-    ranks.reports.rank_ended("0:0:1", "exit code 0")
+    ranks.reports.rank_ended("", ended("0:0:1"))
     ranks.run(60)
     words = "0:0:0 waits in Wait for Irecv: all others have ended"
     assert [one for _, one, _ in ranks.left] == is_left * [words]
@@ -269,5 +275,5 @@ def test_a_native_request_is_believed_to_wait_for_ranks_when_it_was_told_of(
 def test_nobody_is_asked_for_those_left_behind_where_nobody_can_be() -> None:
     ranks = Simulated({"0:1:0": lambda _: AT_REST})
     ranks.reports.rank_ready("0:0:1")
-    ranks.reports.rank_ended("0:0:1", "exit code 0")
+    ranks.reports.rank_ended("", ended("0:0:1"))
     assert not ranks.put_off
