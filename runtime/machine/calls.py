@@ -57,6 +57,29 @@ def reports_of(name: str, send: Send) -> Reports:
     )
 
 
+class Sometimes:
+    """An object that is not always there, and has some operations: meanwhile they do nothing."""
+
+    def __init__(self, find: Callable[[], object], *operations: str) -> None:
+        self._find = find
+        self._operations = operations
+
+    def method(self, operation: str) -> Callable[..., None] | None:
+        """Return what calls an operation of the present object; None if it has no such one."""
+
+        def call(*args: Any) -> None:
+            if (present := self._find()) is not None:
+                getattr(present, operation)(*args)
+
+        return call if operation in self._operations else None
+
+
+def _method(owner: object, operation: str) -> Callable[..., None] | None:
+    if isinstance(owner, Sometimes):
+        return owner.method(operation)
+    return getattr(owner, operation, None)
+
+
 class DispatchTable:
     """The methods that a process serves: the one place where names become calls.
 
@@ -80,6 +103,17 @@ class DispatchTable:
         """Let calls of a contract reach an object that has its operations."""
         for operation in operations(cast(Hashable, contract)):
             self._methods[CONTRACTS[contract], operation] = getattr(implementation, operation)
+
+    def share(self, contract: type, *owners: object) -> None:
+        """Let each operation of a contract reach the one of several objects that has it.
+
+        A `Sometimes` among them stands for an object that is not always there. Operations that none
+        or several have are a fault of this package.
+        """
+        for operation in operations(cast(Hashable, contract)):
+            found = [method for one in owners if (method := _method(one, operation)) is not None]
+            assert len(found) == 1, f"{len(found)} objects serve {operation}"
+            self._methods[CONTRACTS[contract], operation] = found[0]
 
     def call(self, interface: str, operation: str, args: tuple[Any, ...] = ()) -> None:
         """Call the method with these names.

@@ -102,7 +102,7 @@ class CodeRuns:
         """Return the way to a rank; None if it is not there."""
         return None if self.present is None else self.present.find(rank)
 
-    def start(self, incarnation: int) -> None:
+    def start_ranks(self, incarnation: int) -> None:
         """Start the ranks, or start them again when they have ended."""
         ranks = self.present
         if ranks is None or self._new is None:
@@ -124,7 +124,7 @@ class CodeRuns:
             fresh.start(self._ended)
             self._ended = []
 
-    def allow(self) -> None:
+    def go(self) -> None:
         """Let the ranks run; those that nobody has asked for yet will be allowed when they came."""
         if self.present is not None and self.present.has_begun:
             self._advance(CodeEvent.ALLOWED)

@@ -21,7 +21,7 @@ from runtime.launchers.forking import fork
 from runtime.launchers.mpiexec import MANAGER
 from runtime.lifecycle.outcome import Connections, ForwardedTraffic
 from runtime.machine.authority import OVER_LINKS, is_for_launcher, is_for_rank
-from runtime.machine.calls import DispatchTable
+from runtime.machine.calls import DispatchTable, Sometimes
 from runtime.machine.contracts import Facts, Orders
 from runtime.machine.paths import part_path
 from runtime.machine.table import decoded
@@ -80,7 +80,6 @@ class FrontEndProcess:
         self._routes = SharedRoutes(reactor)
         self._over = threading.Event()
         dispatch = DispatchTable()
-        dispatch.serve(Orders, self)
         self._host = MemberHost(part_path(configuration.cluster), reactor, dispatch)
         self._link = LauncherLink(
             reactor, stream, configuration.cluster, self._host.serve, self._inward
@@ -95,6 +94,22 @@ class FrontEndProcess:
         new = None if configuration.job is None else self._new_run
         self._code = CodeRuns(reactor, self._components, new, self._over)
         self._nodes = self._new_keeper() if configuration.nodes else None
+        self._share_orders(dispatch)
+
+    def _share_orders(self, dispatch: DispatchTable) -> None:
+        """Let orders reach the objects that own what they change."""
+        present = Sometimes(
+            lambda: self._code.present,
+            "signal_ranks", "stop_ranks", "kill_ranks", "tell_states", "count_messages", "read",
+            "show_prompts",
+        )  # fmt: skip
+        ends = Sometimes(
+            lambda: None if self._code.present is None else self._code.present.ends,
+            "start_again", "end_rank",
+        )  # fmt: skip
+        nodes = Sometimes(lambda: self._nodes, "start_node", "lead")
+        owners = self._code, self._components, self._link.credit, present, ends, nodes
+        dispatch.share(Orders, self, *owners)
 
     def end(self, number: int = 0, *_: object) -> None:
         """End as soon as possible; fit to be a signal handler."""
@@ -166,44 +181,6 @@ class FrontEndProcess:
 
     # --- the contract of control, on the reactor's thread ---------------------------------------
 
-    def go(self) -> None:
-        """Let the ranks run once it is known who is where."""
-        self._code.allow()
-
-    def start_ranks(self, incarnation: int) -> None:
-        """Start the ranks, or start them again when they have ended, for the so-manieth time."""
-        self._code.start(incarnation)
-
-    def start_again(self, rank: str, incarnation: int) -> None:
-        """Start one rank again in place of one that is lost, while the others go on."""
-        if (ranks := self._code.present) is not None:
-            ranks.ends.start_again(rank, incarnation)
-
-    def end_rank(self, rank: str) -> None:
-        """End one rank that others have lost."""
-        if (ranks := self._code.present) is not None:
-            ranks.ends.end_rank(rank)
-
-    def signal_ranks(self, number: int) -> None:
-        """Send all ranks a signal."""
-        if (ranks := self._code.present) is not None:
-            ranks.signal(number)
-
-    def limit_time(self, ends: float, saves: float) -> None:
-        """Let all ranks know how long the run may go on."""
-        self._code.limit_time(ends, saves)
-
-    def stop_ranks(self, grace: float) -> None:
-        """Ask the ranks to end, and kill them after a while."""
-        if (ranks := self._code.present) is not None:
-            ranks.ask_to_end()
-            self._reactor.later(grace, ranks.kill)
-
-    def kill_ranks(self) -> None:
-        """End the ranks at once."""
-        if (ranks := self._code.present) is not None:
-            ranks.kill()
-
     def watch(self, elapsed: float, incarnation: int) -> None:
         """Watch the other front-ends and the launcher, which began so many seconds ago."""
         if self._heartbeats is not None:
@@ -218,26 +195,6 @@ class FrontEndProcess:
             )  # fmt: skip
             self._frozen.begin()
 
-    def tell_states(self, number: int, with_stacks: bool) -> None:
-        """Ask what all ranks are doing."""
-        if (ranks := self._code.present) is not None:
-            ranks.tell_states(number, with_stacks)
-
-    def count_messages(self) -> None:
-        """Tell what the ranks have sent, and ask them again."""
-        if (ranks := self._code.present) is not None:
-            ranks.count_messages()
-
-    def start_node(self, name: str) -> None:
-        """Start the process for the components of a node."""
-        if self._nodes is not None:
-            self._nodes.start(name)
-
-    def lead(self, path: str, home: str) -> None:
-        """Let everything under a path be found in the node process at `home`."""
-        if self._nodes is not None:
-            self._nodes.lead(path, home)
-
     def stop(self) -> None:
         """End the ranks and the nodes in order, then this process."""
         if self._stopping:
@@ -250,41 +207,13 @@ class FrontEndProcess:
         self._reactor.later(GRACE, self._over.set)
         self._end_if_all_ended()
 
-    # --- the contract of input ------------------------------------------------------------------
-
-    def output_taken(self, size: int) -> None:
-        """Let more output go."""
-        self._link.credit.give(size)
-
-    def read(self, data: bytes) -> None:
-        """Pass on what the first rank of all is to read."""
-        if (ranks := self._code.present) is not None:
-            ranks.read_input(data)
-
-    def show_prompts(self) -> None:
-        """Pass on what the first rank writes without a newline too."""
-        if (ranks := self._code.present) is not None:
-            ranks.show_prompts()
-
     # --- the contract of views, and the components ----------------------------------------------
-
-    def expect(self, part: str, members: list[str]) -> None:
-        """Let a component of this process wait for its members."""
-        self._components.expect(part, members)
-
-    def forget(self, part: str, member: str) -> None:
-        """Let a component of this process wait no more for a member."""
-        self._components.forget(part, member)
 
     def moved(self, reports: list[Facts]) -> None:
         """Take note of where ranks are that were started since, or again."""
         self._code.whereabouts.moved(reports)
         self._report_forwarding()
         self._code.replaced(reports)
-
-    def lost(self, reports: list[Facts]) -> None:
-        """Let the ranks know which others have ended."""
-        self._code.lost(reports)
 
     def coupled(self, report: Facts) -> None:
         """Take note of where a rank listens for those of other codes."""

@@ -86,7 +86,7 @@ class NodeKeeper:
         self._listener: Listener | None = None
         self.is_stopping = False
 
-    def start(self, name: str) -> None:
+    def start_node(self, name: str) -> None:
         """Start the process of a node, in a thread of its own; the launcher hears when it is up."""
         node = next(one for one in self._nodes.values() if one.job.name == name)
         threading.Thread(target=self._start, args=(node,), name=name, daemon=True).start()

@@ -52,7 +52,7 @@ class OutputCredit:
             self._size += memory
         self._do(self._send)
 
-    def give(self, size: int) -> None:
+    def output_taken(self, size: int) -> None:
         """Add bytes of credit that the launcher has granted."""
         self._left += size
         self._send()

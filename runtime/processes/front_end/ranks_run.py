@@ -180,7 +180,7 @@ class RanksRun:
         except OSError as fault:
             raise no_pipes(fault) from fault
 
-    def read_input(self, data: bytes) -> None:
+    def read(self, data: bytes) -> None:
         """Pass on what rank 0 is to read, b"" for the end."""
         if self._input is not None:
             self._input.put(data)
@@ -230,7 +230,7 @@ class RanksRun:
         """Return the way to a rank; None if it is not there."""
         return self._gate.find(rank) if self._gate is not None else None
 
-    def signal(self, number: int) -> None:
+    def signal_ranks(self, number: int) -> None:
         """Send all ranks a signal."""
         if self._gate is not None:
             self._components.control.signal(number)
@@ -253,7 +253,12 @@ class RanksRun:
             self._components.control.stop()
         self.ends.end_parents()
 
-    def kill(self) -> None:
+    def stop_ranks(self, grace: float) -> None:
+        """Ask every rank to end, and kill those that have not after a while."""
+        self.ask_to_end()
+        self._reactor.later(grace, self.kill_ranks)
+
+    def kill_ranks(self) -> None:
         """End the ranks at once; that their job is over is told in any case."""
         is_running = self._job.has_started and not self.is_over
         self._life.advance(NativeJobEvent.STOPPED, "they are killed")

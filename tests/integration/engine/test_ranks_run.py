@@ -203,7 +203,7 @@ def test_a_start_that_a_later_life_cut_short_is_no_fault_of_that_life(
     first, second = runs.new(), runs.new()
     first.start()
     before = mpiexec.asked.read()
-    first.kill()
+    first.kill_ranks()
     second.start([first])
     assert mpiexec.asked.read() != before
     assert not Path("/proc", before).exists()
@@ -225,7 +225,7 @@ def test_a_job_that_starts_just_when_it_was_killed_is_stopped(mpiexec: Mpiexec, 
     run = runs.new()
     run.start()
     mpiexec.asked.read()
-    run.kill()
+    run.kill_ranks()
     mpiexec.answer.write()
     let_starts_end()
     assert not run.is_over
@@ -252,7 +252,7 @@ def test_ranks_that_are_killed_before_their_turn_are_not_started_at_all(
     mpiexec: Mpiexec, runs: Runs
 ) -> None:
     before, run = runs.new(), runs.new()
-    run.kill()
+    run.kill_ranks()
     run.start([before])
     let_starts_end()
     assert not mpiexec.asked.has_any()

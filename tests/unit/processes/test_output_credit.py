@@ -49,15 +49,15 @@ def test_what_is_not_taken_is_held_and_sent_in_order(sent: Sent) -> None:
     for word in ("abc", "de", "fgh"):
         sent.say(word)
     assert sent.after() == []
-    assert sent.after(lambda: sent.credit.give(4)) == ["abc", "de"]
+    assert sent.after(lambda: sent.credit.output_taken(4)) == ["abc", "de"]
     assert sent.after(lambda: sent.say("i")) == ["abc", "de"]
-    assert sent.after(lambda: sent.credit.give(5)) == ["abc", "de", "fgh", "i"]
+    assert sent.after(lambda: sent.credit.output_taken(5)) == ["abc", "de", "fgh", "i"]
 
 
 def test_what_has_no_size_waits_only_for_what_came_before(sent: Sent) -> None:
     assert sent.after(lambda: sent.say("")) == [""]
     assert sent.after(lambda: sent.say("a"), lambda: sent.say("")) == [""]
-    assert sent.after(lambda: sent.credit.give(1)) == ["", "a", ""]
+    assert sent.after(lambda: sent.credit.output_taken(1)) == ["", "a", ""]
 
 
 def test_small_blocks_count_for_the_memory_they_take(sent: Sent) -> None:
@@ -67,11 +67,11 @@ def test_small_blocks_count_for_the_memory_they_take(sent: Sent) -> None:
         assert credit.is_there
         credit.put(1, lambda: taken.append(1))
     assert not credit.is_there
-    sent.after(lambda: credit.give(2))
+    sent.after(lambda: credit.output_taken(2))
     assert (len(taken), credit.is_there) == (2, True)
     credit.put(1, lambda: taken.append(2), blocks=2)
     assert not credit.is_there
-    sent.after(lambda: credit.give(1))
+    sent.after(lambda: credit.output_taken(1))
     assert (len(taken), credit.is_there, credit.holds_any) == (3, True, False)
 
 
@@ -82,7 +82,7 @@ def test_who_brings_more_than_can_be_held_waits_until_some_is_taken(sent: Sent) 
     called: list[str] = []
     sent.after(lambda: sent.credit.when_there(lambda: called.append("there")))
     assert (called, waiting.is_alive()) == ([], True)
-    sent.after(lambda: sent.credit.give(1))
+    sent.after(lambda: sent.credit.output_taken(1))
     waiting.join(WAIT)
     assert (called, waiting.is_alive()) == (["there"], False)
 

@@ -33,7 +33,7 @@ class Heard:
 
     def __init__(self, reactor: Reactor, folder: Path, *, most: int = 1 << 30) -> None:
         self.credit = OutputCredit(reactor, 1)
-        reactor.soon(lambda: self.credit.give(most))
+        reactor.soon(lambda: self.credit.output_taken(most))
         self.data: dict[tuple[int, str], bytes] = {}
         self.changed = threading.Condition()
         self._reactor = reactor
@@ -104,7 +104,7 @@ def test_a_rank_waits_while_nobody_takes_its_output(tmp_path: Path) -> None:
         writer.join(0.2)
         assert writer.is_alive()
         assert len(heard.data[0, "stdout"]) <= AT_ONCE
-        reactor.soon(lambda: heard.credit.give(1 << 30))
+        reactor.soon(lambda: heard.credit.output_taken(1 << 30))
         writer.join(20)
         assert not writer.is_alive()
         assert heard.to_the_end() == {(0, "stdout"): text}
