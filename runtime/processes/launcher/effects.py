@@ -38,11 +38,11 @@ from runtime.processes.launcher.native_users import NativeUsers
 from runtime.processes.launcher.openings import Openings, Post
 from runtime.processes.launcher.output import CreditGrants, OutputSpreader, credit_for
 from runtime.processes.launcher.place import ClusterPlace, RequestHandler
-from runtime.processes.launcher.places import PlaceMaker, Places
+from runtime.processes.launcher.places import PlaceMaker, RunPlaces
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.samples import UNSAMPLED, Samples, Sampling
-from runtime.processes.launcher.services import Services
+from runtime.processes.launcher.services import RunServices
 from runtime.processes.launcher.stage_out import StageOut
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.task_group import TaskGroup
@@ -116,7 +116,7 @@ class Executor:
             stage_out=self._results, tasks=self._tasks, post=post,
         )  # fmt: skip
         self.calls = IncomingCalls(codes, self._host, self._verdicts, post, assembly)
-        self._places = Places(
+        self._places = RunPlaces(
             self._table, maker=maker, allocator=allocator, ranks=self._ranks,
             openings=Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._tasks, post),
             handler=RequestHandler(reactor, self.calls.take, self._verdicts.ended, post),
@@ -142,8 +142,8 @@ class Executor:
         self.services = self._new_services()
         self._connect(reactor)
 
-    def _new_services(self) -> Services:
-        services = Services((*self._plan.steps, *self._plan.closing), self._cannot_start)
+    def _new_services(self) -> RunServices:
+        services = RunServices((*self._plan.steps, *self._plan.closing), self._cannot_start)
         services.add({Go: self._go, Stop: self._stop})
         services.add(self._places.effects, self._places.starts)
         services.add(self._ranks.effects, self._ranks.starts)

@@ -63,7 +63,7 @@ class PlaceMaker:
         self._logins.close()
 
 
-class Places:
+class RunPlaces:
     """Opens places, and does what becomes of those that are lost or not wanted any more.
 
     For the engine's thread. `table` has the present place of each cluster, `follow` is told of one

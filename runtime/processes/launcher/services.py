@@ -19,7 +19,7 @@ Starts = Mapping[StepKind, Callable[[Step], None]]
 """The kinds of steps that a service starts."""
 
 
-class Services:
+class RunServices:
     """Dispatches effects by their type, and steps that start by their kind; each has one owner."""
 
     def __init__(self, steps: Iterable[Step], unknown: Callable[[Step], None]) -> None:

@@ -100,7 +100,7 @@ def make_busy_at_begin(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Non
 
     def begin(registry: CouplingRegistry, code: str, incarnation: int) -> None:
         assert machine._executor is not None
-        machine._executor._handler.reactor.soon(lambda: time.sleep(0.3))
+        machine._executor._host.reactor.soon(lambda: time.sleep(0.3))
         began(registry, code, incarnation)
 
     monkeypatch.setattr(CouplingRegistry, "began", begin)

@@ -43,7 +43,7 @@ def test_a_front_end_tells_of_its_own_ranks_in_their_present_incarnation(
 
     def told(operation: str, *args: object) -> None:
         """Let the front-end tell something of its ranks."""
-        place = executor._places["0:0"]
+        place = executor._table["0:0"]
         assert place.channel is not None
         frame = call_frame(NOTE, 0, Target(LAUNCHER, "reports", operation), (args, {}))
         executor.calls.take(place, IncomingCall(frame, place.channel, PLAIN))
@@ -150,7 +150,7 @@ def test_a_front_end_reaches_nothing_of_other_clusters_but_what_it_is_bound_to(
         with pytest.raises(TransportError, match="0:1 (may not call|calls)"):
             executor.router.onward("0:1", Target(path, interface, "any", client))
     mail = Target("/ranks/0:0:0", "mail", "deliver", "0:1:0")
-    assert executor.router.onward("0:1", mail) is executor._places["0:0"].channel
+    assert executor.router.onward("0:1", mail) is executor._table["0:0"].channel
     for code in ("air", "sea"):
         machine.code(code).messages.send("go on")
         assert machine.code(code).control.wait(60) == {0: 0}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from runtime.machine.calls import CallRefused, DispatchTable, operations, stub
+from runtime.machine.calls import CallRefused, DispatchTable, Sometimes, operations, stub
 from runtime.machine.clustering import Clustering, Round
-from runtime.machine.contracts import CONTRACTS, Control, Routes
+from runtime.machine.contracts import CONTRACTS, Control, Routes, Views
 from runtime.machine.table import decoded, encoded
 from runtime.machine.wrapper import RankWrapper
 
@@ -77,3 +77,39 @@ def test_a_table_holds_plain_data_only() -> None:
     ]
     with pytest.raises(pickle.UnpicklingError, match="plain data"):
         decoded(pickle.dumps([Control]))
+
+
+class _Views:
+    def __init__(self) -> None:
+        self.seen: list[object] = []
+
+    def view(self, table: bytes) -> None:
+        self.seen.append(table)
+
+
+class _Losses:
+    def lost(self, reports: list[object]) -> None:
+        self.reports = reports
+
+
+def test_a_contract_is_shared_among_those_that_own_what_it_changes() -> None:
+    views, present = _Views(), [_Losses()]
+    collected = Sometimes(lambda: None, "collected")
+    lost = Sometimes(lambda: present[0] if present else None, "lost")
+    dispatch = DispatchTable()
+    dispatch.share(Views, views, lost, collected)
+    dispatch.call("views", "view", (b"table",))
+    dispatch.call("views", "lost", ([1],))
+    dispatch.call("views", "collected", (1, 2))  # nobody is there
+    last = present.pop()
+    dispatch.call("views", "lost", ([2],))
+    assert (views.seen, last.reports) == ([b"table"], [1])
+
+
+@pytest.mark.parametrize("owners", [[], [_Views(), _Views()]], ids=["nobody", "two"])
+def test_an_operation_that_nobody_or_two_have_is_a_fault_of_this_package(
+    owners: list[object],
+) -> None:
+    rest = Sometimes(lambda: None, "lost", "collected")
+    with pytest.raises(AssertionError, match="serve view"):
+        DispatchTable().share(Views, rest, *owners)

@@ -18,7 +18,7 @@ from runtime.launchers.local import LocalLauncher
 from runtime.lifecycle.events import Effect, Explain, Finish, Show
 from runtime.machine.deaths import Observation, RankDeath, Witness
 from runtime.processes.launcher.effects import Executor
-from runtime.processes.launcher.services import Services
+from runtime.processes.launcher.services import RunServices
 from runtime.rank_name import RankName
 from runtime.step_name import StepKind
 from runtime.transport.reactor import Reactor
@@ -73,7 +73,7 @@ def test_each_effect_has_one_owner(plan: DeploymentPlan) -> None:
 
 
 def test_an_effect_with_two_owners_is_a_fault_of_this_package() -> None:
-    services = Services((), lambda _: None)
+    services = RunServices((), lambda _: None)
     services.add({Explain: print}, {StepKind.FETCH: print})
     with pytest.raises(AssertionError, match="Explain"):
         services.add({Explain: print})
