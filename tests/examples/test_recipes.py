@@ -23,6 +23,7 @@ from tools.on_grids import ROOT
 PAGE = "docs/recipes.md"
 FILES = {
     "Add a collective": 2,
+    "Add a point-to-point call": 2,
     "Add a plan to a collective": 3,
     "Add a message of control": 3,
     "Add a batch system": 3,
@@ -32,7 +33,7 @@ FILES = {
 }
 """How many files of the packages each recipe changes."""
 
-THERE_ALREADY = ("Add a collective",)
+THERE_ALREADY = ("Add a collective", "Add a point-to-point call")
 PACKAGES = ("gcm", "runtime")
 
 
