@@ -166,20 +166,6 @@ def _reduced_blocks(name: str, native: _Call, enter: _Call) -> _Call:
     return call
 
 
-def _obj(name: str, native: _Call, enter: _Call) -> _Call:
-    def call(self: Any, obj: Any, root: int = 0) -> Any:
-        try:
-            m, latest = self._members, mine.latest
-        except AttributeError:
-            m, latest = entered(self)
-        latest.call, begun.comm = (name, self, root, None), self
-        result = native(self, obj, root) if m is None else enter(self, obj, root)
-        latest.call = None
-        return result
-
-    return call
-
-
 def _object(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendobj: Any) -> Any:
         try:
@@ -188,20 +174,6 @@ def _object(name: str, native: _Call, enter: _Call) -> _Call:
             m, latest = entered(self)
         latest.call, begun.comm = (name, self, None, None), self
         result = native(self, sendobj) if m is None else enter(self, sendobj)
-        latest.call = None
-        return result
-
-    return call
-
-
-def _object_rooted(name: str, native: _Call, enter: _Call) -> _Call:
-    def call(self: Any, sendobj: Any, root: int = 0) -> Any:
-        try:
-            m, latest = self._members, mine.latest
-        except AttributeError:
-            m, latest = entered(self)
-        latest.call, begun.comm = (name, self, root, None), self
-        result = native(self, sendobj, root) if m is None else enter(self, sendobj, root)
         latest.call = None
         return result
 
@@ -268,9 +240,9 @@ _TAKING = {
     ("sendbuf", "recvbuf", "op"): _reduced,
     ("sendbuf", "recvbuf", "op", "root"): _reduced_rooted,
     ("sendbuf", "recvbuf", "recvcounts", "op"): _reduced_blocks,
-    ("obj", "root"): _obj,
+    ("obj", "root"): _buf,
     ("sendobj",): _object,
-    ("sendobj", "root"): _object_rooted,
+    ("sendobj", "root"): _buf,
     ("sendobj", "op"): _object_reduced,
     ("sendobj", "op", "root"): _object_reduced_rooted,
 }
@@ -313,10 +285,10 @@ def _add(one: MpiCall) -> None:
         return carry_out(made, plan_of(made, *args, **fixed))
 
     taken = tuple(argument.name for argument in one.arguments if argument.name != "info")
-    call = _TAKING[taken](name, native, enter)
+    call = named_like(native, _TAKING[taken](name, native, enter), taken)
     if one.how == PERSISTENT:
-        call = _with_hints(native, call)
-    setattr(cls, name, named_like(native, call))
+        call = named_like(native, _with_hints(native, call))
+    setattr(cls, name, call)
 
 
 def _with_hints(native: _Call, call: _Call) -> _Call:

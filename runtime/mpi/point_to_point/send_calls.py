@@ -47,7 +47,9 @@ class SendCalls(MPI.Comm):
     __slots__ = ()
 
 
-def _blocking(name: str, native: _Call, begin: _Call, far: _Call) -> _Call:
+def _blocking(row: MpiCall, native: _Call, begin: _Call, far: _Call) -> _Call:
+    name, is_object = row.name, row.takes_objects
+
     def call(self: Any, buf: Any, dest: int, tag: int = 0) -> None:
         try:
             m, latest = self._members, mine.latest
@@ -61,31 +63,14 @@ def _blocking(name: str, native: _Call, begin: _Call, far: _Call) -> _Call:
             complete(m, far(m, buf, dest, tag))
         elif not (request := begin(m.native, buf, near, tag)).Test():
             latest.call = name, self, dest, tag
-            settle(m.engine, request.Test, buf)
+            settle(m.engine, request.Test, None if is_object else buf)
 
     return call
 
 
-def _blocking_object(name: str, native: _Call, begin: _Call, far: _Call) -> _Call:
-    def call(self: Any, obj: Any, dest: int, tag: int = 0) -> None:
-        try:
-            m, latest = self._members, mine.latest
-        except AttributeError:
-            m, latest = entered(self)
-        if m is None:
-            latest.call = name, self, dest, tag
-            native(self, obj, dest, tag)
-        elif (near := m.near.get(dest) if type(dest) is int else m.near_to(dest)) is None:
-            latest.call = name, self, dest, tag
-            complete(m, far(m, obj, dest, tag))
-        elif not (request := begin(m.native, obj, near, tag)).Test():
-            latest.call = name, self, dest, tag
-            settle(m.engine, request.Test)
+def _buffered(row: MpiCall, native: _Call, _: _Call, far: _Call) -> _Call:
+    name = row.name
 
-    return call
-
-
-def _buffered(name: str, native: _Call, _: _Call, far: _Call) -> _Call:
     def call(self: Any, buf: Any, dest: int, tag: int = 0) -> None:
         try:
             m, latest = self._members, mine.latest
@@ -102,19 +87,15 @@ def _buffered(name: str, native: _Call, _: _Call, far: _Call) -> _Call:
     return call
 
 
-def _buffered_object(name: str, native: _Call, _: _Call, far: _Call) -> _Call:
-    def call(self: Any, obj: Any, dest: int, tag: int = 0) -> None:
-        made(self, obj, dest, tag)
+def _begun(row: MpiCall, native: _Call, _: _Call, far: _Call) -> _Call:
+    is_object = row.takes_objects
 
-    made = _buffered(name, native, native, far)
-    return call
-
-
-def _begun(_name: str, native: _Call, _: _Call, far: _Call) -> _Call:
     def call(self: Any, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             begun.comm = self
+            if is_object:
+                begun.objects = True
             return native(self, buf, dest, tag)  # type: ignore[no-any-return]
         near = m.near.get(dest) if type(dest) is int else m.near_to(dest)
         if near is not None:
@@ -124,21 +105,7 @@ def _begun(_name: str, native: _Call, _: _Call, far: _Call) -> _Call:
     return call
 
 
-def _begun_object(_name: str, native: _Call, _: _Call, far: _Call) -> _Call:
-    def call(self: Any, obj: Any, dest: int, tag: int = 0) -> MPI.Request:
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        if m is None:
-            begun.comm, begun.objects = self, True
-            return native(self, obj, dest, tag)  # type: ignore[no-any-return]
-        near = m.near.get(dest) if type(dest) is int else m.near_to(dest)
-        if near is not None:
-            return native_request(m, native(m.native, obj, near, tag))
-        return new_request(m, far(m, obj, dest, tag))
-
-    return call
-
-
-def _persistent(_name: str, native: _Call, _: _Call, far: _Call) -> _Call:
+def _persistent(_row: MpiCall, native: _Call, _: _Call, far: _Call) -> _Call:
     def call(self: Any, buf: Any, dest: int, tag: int = 0) -> MPI.Prequest:
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
@@ -166,17 +133,6 @@ def _far_persistent(
     return persistent_request(m, begin)
 
 
-def _maker(row: MpiCall) -> Callable[[str, _Call, _Call, _Call], _Call]:
-    """Return what makes a call: by how it waits, and whether it sends a pickled object."""
-    if row.how == BLOCKING:
-        if row.has("buffered"):
-            return _buffered_object if row.takes_objects else _buffered
-        return _blocking_object if row.takes_objects else _blocking
-    if row.how == BEGUN:
-        return _begun_object if row.takes_objects else _begun
-    return _persistent
-
-
 def _add(row: MpiCall) -> None:
     """Add a call that sends. A ready one does what a standard one does, as MPI allows."""
     operation = row.operation.removeprefix("R").capitalize() if row.has("ready") else row.operation
@@ -189,8 +145,12 @@ def _add(row: MpiCall) -> None:
         far = partial(far, sync=True)
     elif row.has("buffered") and not row.takes_objects:
         far = partial(far, copy=True)
-    call = _maker(row)(row.name, native, getattr(MPI.Comm, begin), far)
-    setattr(SendCalls, row.name, named_like(getattr(MPI.Comm, row.name), call))
+    make = {BLOCKING: _blocking, BEGUN: _begun}.get(row.how, _persistent)
+    if row.how == BLOCKING and row.has("buffered"):
+        make = _buffered
+    call = make(row, native, getattr(MPI.Comm, begin), far)
+    taken = [one.name for one in row.arguments]
+    setattr(SendCalls, row.name, named_like(getattr(MPI.Comm, row.name), call, taken))
 
 
 for _row in of_kind("send").values():

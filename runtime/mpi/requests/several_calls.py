@@ -1,4 +1,4 @@
-"""Calls that complete several requests, of the grid and of native MPI in any mix: as a table."""
+"""Calls that complete several requests, of the grid and of native MPI in any mix."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from mpi4py import MPI
 
+from runtime.calls import OF_REQUESTS, MpiCall, of_kind
 from runtime.mpi.progress.latest_calls import write_down
 from runtime.mpi.requests.several import (
     all_of,
@@ -34,40 +35,41 @@ def _is_done(found: Any) -> bool:
     return found is not None
 
 
-_CALLS: dict[str, tuple[Callable[..., Any], dict[str, bool], Callable[[Any], Any]]] = {
-    "Waitany": (any_of, {"waits": True}, itemgetter(0)),
-    "Waitall": (all_of, {"waits": True}, _is_done),
-    "Waitsome": (some_of, {"waits": True}, itemgetter(0)),
-    "Testany": (any_of, {}, itemgetter(slice(2))),
-    "Testall": (all_of, {}, _is_done),
-    "Testsome": (some_of, {}, itemgetter(0)),
-    "waitany": (any_of, {"objects": True, "waits": True}, itemgetter(0, 2)),
-    "waitall": (all_of, {"objects": True, "waits": True}, _whole),
-    "waitsome": (some_of, {"objects": True, "waits": True}, _whole),
-    "testany": (any_of, {"objects": True}, _whole),
-    "testall": (all_of, {"objects": True}, lambda found: (_is_done(found), found)),
-    "testsome": (some_of, {"objects": True}, _whole),
-    **dict.fromkeys(("Get_status_any", "get_status_any"), (status_any, {}, _whole)),
-    **dict.fromkeys(("Get_status_all", "get_status_all"), (status_all, {}, _whole)),
-    **dict.fromkeys(("Get_status_some", "get_status_some"), (status_some, {}, _whole)),
+_WHICH: dict[str, Callable[..., Any]] = {"any": any_of, "all": all_of, "some": some_of}
+_ASKED: dict[str, Callable[..., Any]] = {"any": status_any, "all": status_all, "some": status_some}
+
+_RESULTS: dict[tuple[str, str, bool], Callable[[Any], Any]] = {
+    ("wait", "any", False): itemgetter(0),
+    ("wait", "all", False): _is_done,
+    ("wait", "some", False): itemgetter(0),
+    ("wait", "any", True): itemgetter(0, 2),
+    ("test", "any", False): itemgetter(slice(2)),
+    ("test", "all", False): _is_done,
+    ("test", "some", False): itemgetter(0),
+    ("test", "all", True): lambda found: (_is_done(found), found),
 }
-"""What carries each call out, how, and what of its result the program gets."""
+"""What of the result of a call the program gets, by its kind, which it completes, and whether it
+returns objects; others get all of it.
+"""
 
 
-def _made(name: str) -> Callable[..., Any]:
-    carry_out, how, result = _CALLS[name]
+def _made(row: MpiCall) -> Callable[..., Any]:
+    """Return a call that waits for several requests, tests them, or asks for their states."""
+    name, how = row.name, dict[str, bool]()
+    which = next(one for one in _WHICH if name.endswith(one))
+    carry_out = _ASKED[which]
+    if row.kind != "status":
+        carry_out, how = _WHICH[which], {"waits": row.kind == "wait", "objects": name.islower()}
+    result = _RESULTS.get((row.kind, which, name.islower()), _whole)
     native = vars(MPI.Request)[name].__func__
-
-    def of_one(_: object, requests: Any, status: Any = None) -> Any:
-        write_down(name, requests)
-        return result(carry_out(requests, status, **how))
 
     def of_several(_: object, requests: Any, statuses: Any = None) -> Any:
         write_down(name, requests)
         return result(carry_out(requests, statuses, **how))
 
-    return named_like(native, of_one if name.endswith("any") else of_several)
+    return named_like(native, of_several, [one.name for one in row.arguments])
 
 
-for _name in _CALLS:
-    setattr(SeveralCalls, _name, classmethod(_made(_name)))
+for _row in of_kind("wait", "test", "status", of=OF_REQUESTS).values():
+    if _row.is_of_class:
+        setattr(SeveralCalls, _row.name, classmethod(_made(_row)))

@@ -7,7 +7,7 @@ all the same, since mpi4py reads it there, as in `Datatype.Pack`; see also
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mpi4py import MPI
@@ -32,11 +32,19 @@ def check_handle(thing: object) -> None:
     )
 
 
-def named_like(native: Any, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with the name, docstring and signature of mpi4py's, on stacks too."""
+def named_like(
+    native: Any, call: Callable[..., Any], arguments: Sequence[str] = ()
+) -> Callable[..., Any]:
+    """Return a function with the name, docstring and signature of mpi4py's, on stacks too.
+
+    The first of its arguments behind `self` get the names of `arguments`.
+    """
     made: Any = call
+    code = made.__code__
+    others = code.co_varnames[1 + len(arguments) :]
     made.__name__, made.__qualname__ = native.__name__, native.__qualname__
-    made.__code__ = made.__code__.replace(co_name=native.__name__)
+    names = (*code.co_varnames[:1], *arguments, *others)
+    made.__code__ = code.replace(co_name=native.__name__, co_varnames=names)
     made.__doc__ = native.__doc__
     made.__wrapped__ = native  # `inspect.signature` follows it
     return call
