@@ -168,7 +168,7 @@ def test_ctrl_c_ends_a_run_of_which_only_output_is_left(
         time.sleep(8)
         out, err = process.communicate(timeout=LONG)
         assert len(out) < 16 << 20
-        assert "the rest of the output of /grid/site0/cluster0 is lost: nobody had read it" in err
+        assert "/grid/site0/cluster0 is lost" in err
     assert process.wait(LONG) == 128 + signal.SIGINT
 
 

@@ -131,10 +131,8 @@ def test_a_run_is_not_begun_whose_record_has_no_space(start: Start, describe: De
     grid = describe("print('hello')")
     code, out, err = answer(start, "--record", "/dev/full", grid)
     assert (code, out) == (205, "")
-    assert err == (
-        "gcm-deploy: /dev/full: the run cannot be recorded there: No space left on device. Name a"
-        " file in a folder that is there and may be written to\n"
-    )
+    assert err.startswith("gcm-deploy: /dev/full: ")
+    assert "No space left on device" in err
 
 
 UNEVEN = """\
