@@ -57,8 +57,8 @@ def warn_of_importer() -> None:
 def _checked(native: object) -> object:
     """Return a C function that gives a handle unless its object spans clusters, as a capsule.
 
-    It cannot raise: ctypes has no way to leave an error behind. So it returns NULL, and the error
-    that Python makes of that is replaced by the reason where it arrives.
+    It cannot raise: ctypes has no way to leave an error behind. So it says why and returns NULL,
+    and the error that Python makes of that is replaced by the reason where it arrives.
     """
     api = ctypes.PyDLL(None)  # programs set the types of functions of `ctypes.pythonapi`
     name_of, pointer_of, new = api.PyCapsule_GetName, api.PyCapsule_GetPointer, api.PyCapsule_New
@@ -75,9 +75,13 @@ def _checked(native: object) -> object:
             check_handle(thing)
             return get(thing)
         except NotOnTheGrid as error:
-            _fail_with(TypeError(f"Native code was refused a handle. {error}"), sys._getframe(1))
-        except TypeError:
-            pass  # of mpi4py: it is no communicator at all
+            at = sys._getframe(1)
+            place = f"{at.f_code.co_filename}, line {at.f_lineno}"
+            # now: code that does not look at what it is given crashes
+            sys.stderr.write(f"Native code was refused a handle ({place}). {error}\n")
+            _fail_with(TypeError(f"Native code was refused a handle. {error}"), at)
+        except TypeError as error:  # of mpi4py: it is no communicator at all
+            _fail_with(error, sys._getframe(1))
         return None
 
     function = _Getter(checked)
@@ -90,8 +94,7 @@ def _fail_with(reason: TypeError, program: FrameType) -> None:
     """Let the native code that a frame of Python runs fail with a reason, as it returns NULL.
 
     Python says "returned NULL without setting an exception". A trace function hears of that first,
-    and what it raises takes its place. Where somebody else traces, or the native code makes no
-    error of it, the reason is written instead.
+    and what it raises takes its place; not where somebody else traces.
     """
 
     def replace(frame: FrameType, event: str, arg: Any) -> None:
@@ -101,14 +104,7 @@ def _fail_with(reason: TypeError, program: FrameType) -> None:
         program.f_trace = None
         if event == "exception" and issubclass(arg[0], SystemError):
             raise reason
-        write()
-
-    def write() -> None:
-        place = f"{program.f_code.co_filename}, line {program.f_lineno}"
-        sys.stderr.write(f"{reason} ({place})\n")
 
     if sys.gettrace() is None and program.f_trace is None:
         program.f_trace = replace
         sys.settrace(replace)
-    else:
-        write()
