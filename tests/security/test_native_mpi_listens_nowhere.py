@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -35,6 +36,19 @@ pairs = [one.rsplit(":", 1) for one in sys.argv[1:]]
 held = [socket.create_connection((host, int(port)), timeout=5) for host, port in pairs]
 for one in held:
     one.sendall(b"HYD\\0" + bytes(8))
+"""
+
+# Another account fills the sockets at which the memory of UCX wakes a rank up: they have no owner.
+KNOCKS = """\
+import os, socket, sys
+os.setgid(65534); os.setuid(65534)
+knocking = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+for name in sys.argv[1:] * 300:
+    for data in (b"x", bytes(8), b"\\xff" * 4096):
+        try:
+            knocking.sendto(data, "\\0" + name)
+        except BlockingIOError:
+            pass
 """
 
 
@@ -91,3 +105,23 @@ def test_another_account_that_says_what_ends_hydra_changes_nothing(tmp_path: Pat
         )
         out, err = process.communicate("\n", timeout=60)
     assert (process.returncode, out.split()) == (0, ["sum", "4"] * 4), err
+
+
+def abstract_datagrams(process: subprocess.Popen[str]) -> set[str]:
+    """Return the names without a file to which others can send datagrams."""
+    shown = subprocess.run(["ss", "-axpH"], capture_output=True, text=True, check=True).stdout
+    mine = {process.pid} | descendants({process.pid}, processes())
+    lines = [line for line in shown.splitlines() if line.startswith("u_dgr")]
+    lines = [line for line in lines if any(f"pid={pid}," in line for pid in mine)]
+    return {word[1:] for line in lines for word in line.split() if word.startswith("@")}
+
+
+@pytest.mark.needs_root
+@pytest.mark.skipif(shutil.which("ss") is None, reason="needs ss (apt install iproute2)")
+def test_another_account_that_wakes_ranks_for_nothing_changes_nothing(tmp_path: Path) -> None:
+    with running(tmp_path, "-n", "2", "-x", "MPIR_CVAR_CH4_NETMOD=ucx") as process:
+        names = abstract_datagrams(process)
+        assert names
+        subprocess.run([sys.executable, "-c", KNOCKS, *names], timeout=60, check=True)
+        out, err = process.communicate("\n", timeout=60)
+    assert (process.returncode, out.split()) == (0, ["sum", "2"] * 2), err
