@@ -29,7 +29,7 @@ def heartbeat(own: str, effect: Send) -> Invocation:
     if effect.to == ARBITER:
         return Invocation(LAUNCHER, CONTRACTS[Heartbeats], "hear", (own, kind, fields))
     path = clustering_path(effect.to)
-    client = LAUNCHER if own == ARBITER else f"{clustering_path(own)}.health"
+    client = f"{clustering_path(own)}.health"  # that of the launcher stands for no part of the grid
     return Invocation(path, "health-controller", "hear", (own, kind, fields), client=client)
 
 

@@ -13,7 +13,9 @@ import pytest
 from gcm.invocation import Invocation
 from runtime.health import Declare, DetectorSettings, Effect, Expelled, Join, Ping, Send
 from runtime.processes.heartbeats import HeartbeatLoop, heartbeat
+from runtime.processes.member_host import check_sender
 from runtime.processes.watch import WatchedGroups
+from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
 
 SETTINGS = DetectorSettings(period=0.02, max_hang=0.05)
@@ -149,7 +151,6 @@ def test_a_message_in_the_name_of_another_member_is_not_heard(
 
 def test_the_launcher_is_called_at_its_contract_and_front_ends_at_their_controller() -> None:
     calls = [heartbeat("0:0", Send(to, Ping("0:0", 0))) for to in ("launcher", "1:0")]
-    assert heartbeat("launcher", Send("1:0", Ping("launcher", 0))).client == "/launcher"
     assert [(call.component, call.interface, call.operation) for call in calls] == [
         ("/launcher", "heartbeats", "hear"),
         ("/grid/site1/cluster0/clustering", "health-controller", "hear"),
@@ -173,3 +174,10 @@ def test_a_member_whose_large_message_comes_is_not_accused_while_its_heartbeats_
         assert declared.member == "1:0"
         assert loop.suspects == []
         reactor.soon(loop.end)
+
+
+@pytest.mark.parametrize("own", ["launcher", "0:0"])
+def test_what_each_member_says_of_its_health_is_admitted_at_a_front_end(own: str) -> None:
+    call = heartbeat(own, Send("1:0", Ping(own, 1)))
+    target = Target(call.component, call.interface, call.operation, call.client)
+    check_sender(target, call.args)
