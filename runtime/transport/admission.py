@@ -262,6 +262,7 @@ class Admission:
         else:
             if has_proved:
                 greeting = incoming.greeting
+                _log.debug("%s has proved itself from %s", greeting.peer, incoming.where)
                 self._hand_over(incoming, self._admitted, greeting.peer or "", greeting.rest)
             else:
                 handle = partial(self._came, incoming)

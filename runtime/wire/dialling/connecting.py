@@ -345,6 +345,7 @@ class Dialling(ProvingAttempt):
             _log.info(words, self._words, self._address, SMALL_SEGMENT)
         if self._over is not None:
             self._over[self._name] = named_by_user(self._address)
+        _log.debug("%s has proved itself at %s", self._words, self._address)
         return self._proved(self._exchange)
 
     def _has_connected(self, connected: socket.socket) -> bool:

@@ -12,11 +12,14 @@ import socket
 from collections.abc import Sequence
 from typing import Protocol
 
+from runtime.lazy_import import logger
 from runtime.routing import Route
 from runtime.wire.connection_life import is_refused_everywhere
 from runtime.wire.dialling.connecting import Attempt
 from runtime.wire.dialling.system import SYSTEM, DiallingSystem
 from runtime.wire.errors import PeerLost, PeerSilent
+
+_log = logger(__name__)
 
 CALL_BACK_TIMEOUT = 10.0
 """Seconds for a peer that was asked to dial to have done so."""
@@ -244,6 +247,8 @@ class Race(Attempt):
         if opened is not None:
             self._runners.remove(runner)
             self._won(runner, now)
+            words = "opened a connection %s, %.0f ms after that route was begun"
+            _log.debug(words, runner.route, (now - runner.begun) * 1000)
             return opened
         if attempt.is_taken:
             self._next_start = max(self._next_start, runner.begun + TAKEN_HEAD_START)
