@@ -26,7 +26,7 @@ class Effect(ABC):  # noqa: B024 - as above
 
 
 @dataclass(frozen=True, slots=True)
-class Begun(Event):
+class ActorBegun(Event):
     """The process of the actor has been started."""
 
 
@@ -91,7 +91,7 @@ class World:
     def add(self, actor: Actor, at: float = 0.0) -> None:
         """Let an actor begin at a time."""
         self.actors[actor.name] = actor
-        self.tell(actor.name, Begun(), at)
+        self.tell(actor.name, ActorBegun(), at)
 
     def own(self, effect: type[Effect], carry_out: Callable[[Actor, Effect], None]) -> None:
         """Let effects of a class be carried out so."""

@@ -20,7 +20,7 @@ from runtime.machine.deaths import Observation, RankDeath, Witness
 from runtime.processes.front_end.job_ends import JobEnds
 from runtime.rank_name import RankName
 from runtime.step_name import StepKind, StepName
-from runtime.testing.world.engine import Actor, Begun, Due, Effect, Event, WakeAt
+from runtime.testing.world.engine import Actor, ActorBegun, Due, Effect, Event, WakeAt
 from runtime.testing.world.told import (
     LAUNCHER,
     EndsTold,
@@ -92,7 +92,7 @@ class LauncherActor(Actor):
 
     def _handle(self, event: Event, now: float) -> Iterator[Effect]:
         match event:
-            case Begun():
+            case ActorBegun():
                 yield from self._happen(run.Begin(), now)
             case RunTold(what):
                 if isinstance(what, RankDeath):

@@ -12,7 +12,7 @@ from gcm.records import dataclass
 from runtime.machine.contracts import Routes
 from runtime.machine.deaths import Observation, Witness
 from runtime.rank_name import RankName
-from runtime.testing.world.engine import Actor, Begun, Effect, Event, WakeAt
+from runtime.testing.world.engine import Actor, ActorBegun, Effect, Event, WakeAt
 from runtime.testing.world.load import Pause, ProgramMessage
 from runtime.testing.world.sockets import WorldProcess
 from runtime.testing.world.told import (
@@ -171,7 +171,7 @@ class RankActor(Actor):
 
     def _handle_told(self, event: Event) -> None:
         """Take in what is not about descriptors or the time, as the shell of a rank does."""
-        if isinstance(event, Begun):
+        if isinstance(event, ActorBegun):
             self._tell_front_end(RankSaid(self.name, "here"))
             self._tell_front_end(RankSaid(self.name, "ready"))
         elif isinstance(event, Released):

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from runtime.testing.world.__main__ import main
-from runtime.testing.world.engine import Actor, Begun, Effect, Event, WakeAt, World, WorldStuck
+from runtime.testing.world.engine import Actor, ActorBegun, Effect, Event, WakeAt, World, WorldStuck
 from runtime.testing.world.guard import TouchedReality
 from runtime.testing.world.load import (
     ClusterShape,
@@ -91,7 +91,7 @@ def test_only_the_last_wish_for_a_time_counts() -> None:
     class Waiting(Actor):
         def handle(self, event: Event, now: float) -> Sequence[Effect]:
             seen.append(now)
-            return [WakeAt(5.0), WakeAt(2.0)] if isinstance(event, Begun) else []
+            return [WakeAt(5.0), WakeAt(2.0)] if isinstance(event, ActorBegun) else []
 
     world = World(1)
     world.add(Waiting("it"))
