@@ -24,13 +24,17 @@ if TYPE_CHECKING:
 
 
 class LatestCall:
-    """What one thread has written: a call, and one that is made of others."""
+    """What one thread has written: a call, and one that is made of others.
 
-    __slots__ = ("call", "outer")
+    `is_heard` is whether listeners hear of its call already: what that calls is not the program's.
+    """
+
+    __slots__ = ("call", "is_heard", "outer")
 
     def __init__(self) -> None:
         self.call: Written | None = None
         self.outer: Written | None = None
+        self.is_heard = False
 
 
 class Begun:

@@ -9,12 +9,11 @@ listens, this module is not loaded, and calls are as they are.
 
 from __future__ import annotations
 
-import _thread
-
 from mpi4py import MPI
 
 from runtime import calls
 from runtime.mpi.point_to_point.messages import Message
+from runtime.mpi.progress.latest_calls import entered, mine
 from runtime.mpi.requests.requests import Prequest, Request
 from runtime.mpi.surface.communicator_classes import (
     Cartcomm,
@@ -56,15 +55,22 @@ MESSAGES: tuple[type[Any], ...] = (Message,)
 class MadeCall:
     """A call of the program, while it is made."""
 
-    __slots__ = ("_given", "args", "error", "function", "options", "result", "row")
+    __slots__ = ("_given", "_names", "args", "error", "function", "options", "result", "row")
+
+    result: Any
+    error: BaseException | None
 
     def __init__(
-        self, row: calls.MpiCall, function: Callable[..., Any], args: Any, options: Any
+        self,
+        row: calls.MpiCall,
+        names: tuple[str, ...],
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        options: dict[str, Any],
     ) -> None:
-        self.row, self.function = row, function
+        self.row, self.function, self._names = row, function, names
         self.args, self.options = args, options
-        self.result: Any = None
-        self.error: BaseException | None = None
+        self.result = self.error = None
         self._given: dict[str, Any] | None = None
 
     @property
@@ -75,22 +81,15 @@ class MadeCall:
     @property
     def given(self) -> dict[str, Any]:
         """The arguments that were given, by name; whoever changes them changes the call."""
-        if self._given is None:
-            on, *rest = self.args
-            known = self.row.arguments[1:] if self.row.is_of_class else self.row.arguments
-            self._given = dict(zip([one.name for one in known], rest, strict=False)) | self.options
-            if len(rest) <= len(known):  # else the call says what is wrong
-                self.args, self.options = (on,), self._given
-        return self._given
-
-
-class _Inside(_thread._local):
-    """Whether this thread is in a call already: what that calls is none of the program's."""
-
-    call = False
-
-
-_inside = _Inside()
+        given = self._given
+        if given is None:
+            args, names = self.args, self._names
+            given = self._given = dict(zip(names, args[1:]))  # noqa: B905 - some are left out
+            if self.options:
+                given.update(self.options)
+            if len(args) - 1 <= len(names):  # else the call says what is wrong
+                self.args, self.options = args[:1], given
+        return given
 
 
 def observe(
@@ -112,34 +111,47 @@ def observe(
 
 def as_program(call: Callable[[], object]) -> None:
     """Call a function of the program while one of its calls begins: what it calls is its own."""
-    before, _inside.call = _inside.call, False
+    latest = entered(None)[1]
+    before, latest.is_heard = latest.is_heard, False
     try:
         call()
     finally:
-        _inside.call = before
+        latest.is_heard = before
 
 
 def _put_around(cls: type[Any], row: calls.MpiCall, function: Callable[..., Any]) -> None:
     """Replace a call of a class by one that listeners hear of."""
     listeners: list[CallListener] = []
+    taken = row.arguments[1:] if row.is_of_class else row.arguments
+    names = tuple(one.name for one in taken)
 
     def observed_call(*args: Any, **options: Any) -> Any:
-        if _inside.call:
-            return function(*args, **options)
-        made = MadeCall(row, function, args, options)
-        _inside.call = True
         try:
-            kept = [(one, one.begins(made)) for one in listeners]
+            latest = mine.latest
+        except AttributeError:
+            latest = entered(None)[1]
+        if latest.is_heard:
+            return function(*args, **options)
+        made = MadeCall(row, names, function, args, options)
+        latest.is_heard = True
+        try:
+            one = listeners[0]  # nearly always there is one, and lists take their time
+            others: tuple[tuple[CallListener, Any], ...] = ()
+            kept = one.begins(made)
+            if len(listeners) > 1:
+                others = tuple((other, other.begins(made)) for other in listeners[1:])
             try:
-                made.result = _ours(made.function(*made.args, **made.options))
+                result = made.function(*made.args, **made.options)
+                made.result = None if result is None else _ours(result)
             except BaseException as error:
                 made.error = error
                 raise
             finally:
-                for one, of_one in kept:
-                    one.ends(made, of_one)
+                one.ends(made, kept)
+                for other, of_other in others:
+                    other.ends(made, of_other)
         finally:
-            _inside.call = False
+            latest.is_heard = False
         return made.result
 
     around: Any = observed_call

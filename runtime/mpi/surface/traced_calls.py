@@ -154,31 +154,48 @@ class _Kind:
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._numbers: dict[str, int] = {}
+        self._known: dict[str, tuple[int, str, bool]] = {}
 
     def begins(self, _: MadeCall) -> Any:
         """Return the time."""
         return _clock()
 
+    def known(self, row: calls.MpiCall) -> tuple[int, str, bool]:
+        """Return the number of a call, its first argument, and whether that is an object."""
+        found = self._known.get(row.name)
+        if found is None:
+            first = row.arguments[0].name if row.arguments else ""
+            found = _rows.call(row.name, self._kind), first, row.takes_objects
+            self._known[row.name] = found
+        return found
+
     def add(self, begun: float, call: MadeCall, *numbers: Any) -> float:
         """Add a row for a call; return the time at its end."""
-        end, name = _clock(), call.row.name
-        number = self._numbers.get(name)
-        if number is None:
-            number = self._numbers[name] = _rows.call(name, self._kind)
-        _rows.add(begun, end, number, *numbers)
+        end = _clock()
+        _rows.add(begun, end, self.known(call.row)[0], *numbers)
         return end
 
 
 class _Sends(_Kind):
     def ends(self, call: MadeCall, begun: float) -> None:
-        given, comm = call.given, _rows.remember(call.on)
-        size = getattr(given.get(call.row.arguments[0].name), "nbytes", UNKNOWN)
-        self.add(begun, call, comm, given.get("dest"), given.get("tag", 0), size)
+        end, args = _clock(), call.args
+        number, data, _ = self.known(call.row)
+        if len(args) == 4:
+            comm, memory, dest, tag = args
+        else:
+            given, comm = call.given, args[0]
+            memory, dest, tag = given.get(data), given.get("dest"), given.get("tag", 0)
+        size = getattr(memory, "nbytes", UNKNOWN)
+        _rows.add(begun, end, number, _rows.remember(comm), dest, tag, size)
 
 
 class _Receives(_Kind):
     def begins(self, call: MadeCall) -> float:
+        args = call.args
+        if len(args) == 4 and not call.options:
+            _, _, source, tag = args
+            if source != _ANY_SOURCE and tag != _ANY_TAG:
+                return _clock()
         given = call.given
         source, tag = given.get("source", _ANY_SOURCE), given.get("tag", _ANY_TAG)
         if given.get("status") is None and (source == _ANY_SOURCE or tag == _ANY_TAG):
@@ -186,14 +203,21 @@ class _Receives(_Kind):
         return _clock()
 
     def ends(self, call: MadeCall, begun: float) -> None:
-        given, comm = call.given, _rows.remember(call.on)
+        end, comm = _clock(), _rows.remember(call.args[0])
+        number, data, is_object = self.known(call.row)
+        if len(call.args) == 4:
+            _, memory, source, tag = call.args
+            size = UNKNOWN if is_object else getattr(memory, "nbytes", UNKNOWN)
+            _rows.add(begun, end, number, comm, source, tag, size)
+            return
+        given = call.given
         status = given.get("status")
         if status is not None:
             came = status.source, status.tag, status.count
         else:
-            size = UNKNOWN if call.row.takes_objects else getattr(given["buf"], "nbytes", UNKNOWN)
+            size = UNKNOWN if is_object else getattr(given[data], "nbytes", UNKNOWN)
             came = given["source"], given["tag"], size
-        self.add(begun, call, comm, *came)
+        _rows.add(begun, end, number, comm, *came)
 
 
 class _Posts(_Kind):
@@ -224,6 +248,10 @@ class _Exchanges(_Kind):
 class _Others(_Kind):
     """Collectives, and calls that wait for something else than one message."""
 
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self._has_root: dict[str, bool] = {}
+
     def begins(self, call: MadeCall) -> tuple[float, int]:
         _latest.plan = UNKNOWN
         return _clock(), _rows.remember(call.on)  # now that it is no other one's place yet
@@ -234,10 +262,14 @@ class _Others(_Kind):
         is_native = call.on._members is None and self._kind == traced.COLLECTIVE
         if plan == UNKNOWN and is_native:
             plan = _rows.plan(NATIVE)
-        root = call.given.get("root", 0) if call.row.takes("root") else UNKNOWN
-        first = call.row.arguments[0].name if call.row.arguments else ""
-        size = getattr(call.given.get(first), "nbytes", UNKNOWN)
-        self.add(begun, call, comm, root, plan, size)
+        end, given, row = _clock(), call.given, call.row
+        number, data, _ = self.known(row)
+        has_root = self._has_root.get(row.name)
+        if has_root is None:
+            has_root = self._has_root[row.name] = row.takes("root")
+        root = given.get("root", 0) if has_root else UNKNOWN
+        size = getattr(given.get(data), "nbytes", UNKNOWN)
+        _rows.add(begun, end, number, comm, root, plan, size)
 
 
 class _OneCompletion(_Kind):
