@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from gcm.invocation import Invocation
 from runtime.coupling.message_paths import cluster_of, identifier_of
 from runtime.errors import GridError
-from runtime.launchers.family import rename
+from runtime.launchers.family import remove_tree, rename
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.forking import fork
 from runtime.launchers.mpiexec import MANAGER
@@ -369,7 +369,10 @@ def main() -> int:
         print(fault, file=sys.stderr)
         return REFUSED
     if not configurations[0].launcher:
+        guard = os.getppid()
         _serve(configurations[0], PipeStream(source, sink))
+        if os.getppid() != guard:  # that was killed, and removes nothing any more
+            remove_tree(configurations[0].run_directory)
         return 0
     os.close(source)
     os.close(sink)

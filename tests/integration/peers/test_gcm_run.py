@@ -21,7 +21,8 @@ from typing import ClassVar
 
 import pytest
 
-from runtime.exit_codes import INTERRUPTED, NEVER_STARTED
+from runtime.exit_codes import INTERRUPTED, LOST, NEVER_STARTED
+from runtime.launchers.family import processes
 from runtime.peers.credentials.authority import Authority
 from runtime.peers.daemon import find_running
 from runtime.peers.model import Principal
@@ -285,6 +286,28 @@ def test_ctrl_c_gives_everything_back(
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == INTERRUPTED
+    user.nothing_is_reserved()
+
+
+def test_what_a_peer_had_of_a_run_goes_with_it_when_its_guard_is_killed(
+    user: User, lab: Lab
+) -> None:
+    with user.start("--verbose", "-n", "6", "program.py", "wait") as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "running" in line:
+                break
+        daemon = find_running(lab.folder("peer:h1"))
+        assert daemon is not None
+        table = processes()
+        (guard,) = (pid for pid, (parent, _) in table.items() if parent == daemon.pid)
+        (front_end,) = (pid for pid, (parent, _) in table.items() if parent == guard)
+        room = Path(f"/proc/{front_end}/cwd").readlink()
+        os.kill(guard, signal.SIGKILL)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == LOST
+    assert "h1" in errors
+    eventually(lambda: not room.exists())
     user.nothing_is_reserved()
 
 
