@@ -240,7 +240,7 @@ class Resuming:
     def is_ended(self) -> bool:
         """Whether the process has ended: no firewall refuses connections to a Unix socket."""
         last = self.last
-        is_here = isinstance(last, PeerLost) and last.cause.startswith(_HERE)
+        is_here = isinstance(last, PeerLost) and _is_of_this_machine(last.cause)
         return self._refusals >= _REFUSALS and is_here
 
     def try_on(self, now: float) -> None:
@@ -273,3 +273,13 @@ def is_refused_everywhere(fault: PeerLost) -> bool:
     if reasons and reasons[0].startswith("by "):
         reasons = reasons[0].split("; ")
     return bool(reasons) and all(any(one in line for one in _NOBODY) for line in reasons)
+
+
+def _is_of_this_machine(cause: str) -> bool:
+    """Tell whether it was this machine that refused first, by whichever route.
+
+    >>> _is_of_this_machine("by 0:0:1 -> 2:0:0: unix:/a: Connection refused; b:1: No route to host")
+    True
+    """
+    first = cause.partition("\n")[0].partition("; ")[0]
+    return first.startswith(_HERE) or (first.startswith("by ") and f": {_HERE}" in first)

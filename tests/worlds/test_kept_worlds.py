@@ -35,6 +35,15 @@ KEPT = {
         (Fault(FaultKind.PAUSE, 0.31, 1, 25.0),),
         latency=0.2, rate=1e7, room=64 << 10,
     ),
+    # Where clusters have routes to choose from, a rank that had sent something to one of its own
+    # machine that had ended dialled it for sixteen seconds: the system's refusal was not seen.
+    "a notice for one that has ended": Scenario(
+        30073, (ClusterShape(2, 0), ClusterShape(1, 1), ClusterShape(1, 0)),
+        (ProgramMessage(2, 1, 1), ProgramMessage(3, 0, 1),
+         ProgramMessage(1, 3, 40, is_notice=True)),
+        (),
+        latency=0.01, rate=1e7, room=64 << 10,
+    ),
 }  # fmt: skip
 
 

@@ -25,6 +25,8 @@ class WorldFindings:
     killed: frozenset[str]
     struck: tuple[str, ...]
     """The ranks that were killed by faults while their programs ran and none had failed yet."""
+    ended_at: float
+    """When the run had ended, and all its processes."""
     stuck: str
 
 
@@ -32,16 +34,15 @@ def audit(world: WorldFindings) -> Iterator[str]:
     """Yield what is wrong."""
     if world.stuck:
         yield world.stuck
-    for check in (_results, _losses, _end, _left):
+    for check in (_results, _losses, _end, _haste, _left):
         yield from check(world)
 
 
 def _expected(world: WorldFindings, index: int) -> list[tuple[int, int]]:
     """Return the steps whose messages a rank receives, and their sizes: by a sequential model."""
     steps = enumerate(world.scenario.program)
-    mine = (
-        (at, one) for at, one in steps if isinstance(one, ProgramMessage) and one.target == index
-    )
+    messages = ((at, one) for at, one in steps if isinstance(one, ProgramMessage))
+    mine = ((at, one) for at, one in messages if one.target == index and not one.is_notice)
     return [(at, one.size) for at, one in mine]
 
 
@@ -61,15 +62,21 @@ def _results(world: WorldFindings) -> Iterator[str]:
 
 
 def _losses(world: WorldFindings) -> Iterator[str]:
-    """Who fails says why, and fails only where something was lost."""
+    """Who fails says why, and fails only where something was lost.
+
+    Who sends a notice to a rank that has ended may find nobody there.
+    """
+    messages = (one for one in world.scenario.program if isinstance(one, ProgramMessage))
+    noticed = {(one.source, one.target) for one in messages if one.is_notice}
     for rank in world.ranks:
         if rank.code and not rank.why:
             yield f"{rank.name} fails without a word"
         if not world.scenario.may_lose:
             if rank.code:
                 yield f"{rank.name} fails though nothing was lost: {rank.why}"
-            for words in rank.unfair_losses:
-                yield f"{rank.name} has lost a peer though none was: {words}"
+            for peer, words in rank.unfair_losses:
+                if (rank.place.index, peer) not in noticed:
+                    yield f"{rank.name} has lost a peer though none was: {words}"
 
 
 def _end(world: WorldFindings) -> Iterator[str]:
@@ -99,6 +106,13 @@ def _end(world: WorldFindings) -> Iterator[str]:
     is_named = cause is not None and "the link from" in cause.what
     if not kinds and code not in (0, LOST) and not is_named:
         yield f"only lines were cut, and the run ends with {told}"
+
+
+def _haste(world: WorldFindings) -> Iterator[str]:
+    """Where nothing fails nobody waits for what does not come."""
+    most = world.scenario.seconds + 8.0 + 40 * world.scenario.latency
+    if not world.scenario.faults and not world.stuck and world.ended_at > most:
+        yield f"without a fault it takes {world.ended_at:.1f} s, which is more than {most:.1f} s"
 
 
 def _left(world: WorldFindings) -> Iterator[str]:

@@ -53,12 +53,16 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class ProgramMessage:
-    """One message of the program; `is_awaited` says that its sender waits for the match."""
+    """One message of the program; `is_awaited` says that its sender waits for the match.
+
+    One that is a `notice` nobody receives: its target may have ended before it comes.
+    """
 
     source: int
     target: int
     size: int
     is_awaited: bool = False
+    is_notice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +185,9 @@ def _program(rng: random.Random, shape: Scenario) -> list[ProgramMessage | Pause
             continue
         source, target = rng.sample(range(shape.ranks), 2)
         if shape.cluster_of(source) != shape.cluster_of(target):
+            if rng.random() < 0.08:
+                steps.append(ProgramMessage(source, target, rng.choice((0, 40)), is_notice=True))
+                continue
             size = rng.choice(_SIZES[:-2] if is_slow else _SIZES)
             steps.append(ProgramMessage(source, target, size, syncs and rng.random() < 0.3))
     return steps

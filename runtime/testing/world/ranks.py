@@ -12,7 +12,7 @@ from gcm.records import dataclass
 from runtime.machine.contracts import Routes
 from runtime.machine.deaths import Observation, Witness
 from runtime.rank_name import RankName
-from runtime.testing.world.engine import Actor, ActorBegun, Effect, Event, WakeAt
+from runtime.testing.world.engine import Actor, Effect, Event, ActorBegun, WakeAt
 from runtime.testing.world.load import Pause, ProgramMessage
 from runtime.testing.world.sockets import WorldProcess
 from runtime.testing.world.told import (
@@ -107,7 +107,7 @@ class RankActor(Actor):
         self.received: list[tuple[int, bytes]] = []
         """The steps whose messages have come, in their order, with what they carried."""
         self.losses: dict[int, PeerLost] = {}
-        self.unfair_losses: list[str] = []
+        self.unfair_losses: list[tuple[int, str]] = []
         """Why peers were lost while the program ran, other than by ending in order."""
         self.code: int | None = None
         self.why = ""
@@ -301,8 +301,12 @@ class RankActor(Actor):
     def _has_received(self, now: float) -> bool:
         assert self._wanted is not None
         _, source = self._wanted
-        if self._taken is None and (waiting := self._came.get(source)):
-            self._match(waiting.popleft())
+        if self._taken is None:
+            waiting = self._came.get(source, deque())
+            found = next((one for one in waiting if self._is_wanted(one)), None)
+            if found is not None:
+                waiting.remove(found)
+                self._match(found)
         if self._taken is None or not self._taken.done:
             if source in self.losses:
                 raise self.losses[source]
@@ -324,11 +328,16 @@ class RankActor(Actor):
             head = _HEAD.pack(number, step.size)
             views = [data] if step.size else []
             sent = self.peers.send(step.target, head, views, sync=step.is_awaited)
-            self._sent.append((number, sent))
+            if not step.is_notice:  # whether that arrives is nobody's affair
+                self._sent.append((number, sent))
             if step.is_awaited:
                 self._awaited = sent
         else:
             self._wanted = number, step.source
+
+    def _is_wanted(self, incoming: Incoming) -> bool:
+        number, _ = _HEAD.unpack(incoming.head)
+        return self._wanted == (number, incoming.source)
 
     def _match(self, incoming: Incoming) -> None:
         self._taken = incoming
@@ -341,7 +350,7 @@ class RankActor(Actor):
 
     def arrived(self, incoming: Incoming) -> None:
         """Take a message that somebody waits for, or keep it."""
-        if self._wanted is not None and self._wanted[1] == incoming.source and not self._taken:
+        if self._taken is None and self._is_wanted(incoming):
             self._match(incoming)
         else:
             self._came.setdefault(incoming.source, deque()).append(incoming)
@@ -354,7 +363,7 @@ class RankActor(Actor):
         assert isinstance(why, PeerLost)
         self.losses[peer] = why
         if not (self._is_leaving or isinstance(why, PeerLeft)):
-            self.unfair_losses.append(str(why))
+            self.unfair_losses.append((peer, str(why)))
 
 
 class _Asked:

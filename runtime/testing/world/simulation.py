@@ -102,11 +102,12 @@ class Simulation:
                 stuck = f"it has not ended after {limit:.0f} s:\n{self.world.who_waits()}"
         except WorldStuck as fault:
             stuck = str(fault)
+        ended_at = self.world.now
         if not stuck:  # what is on its way arrives
             self.world.run(lambda: False, self.world.now + 4 * SILENCE)
         return WorldFindings(
             scenario, self.launcher, self.ranks, self.network, frozenset(self.killed),
-            tuple(self.struck), stuck,
+            tuple(self.struck), ended_at, stuck,
         )  # fmt: skip
 
     def _is_over(self) -> bool:
@@ -348,7 +349,10 @@ def _words(told: Event) -> str:
 
 
 def _is_of(step: ProgramMessage | Pause, index: int) -> bool:
-    return step.rank == index if isinstance(step, Pause) else index in (step.source, step.target)
+    """Tell whether a rank has a part in a step."""
+    if isinstance(step, Pause):
+        return step.rank == index
+    return step.source == index or (step.target == index and not step.is_notice)
 
 
 __all__ = ["BOUND", "NEVER", "Played", "Simulation", "play"]

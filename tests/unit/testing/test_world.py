@@ -15,7 +15,15 @@ from pathlib import Path
 import pytest
 
 from runtime.testing.world.__main__ import main
-from runtime.testing.world.engine import Actor, ActorBegun, Effect, Event, WakeAt, World, WorldStuck
+from runtime.testing.world.engine import (
+    Actor,
+    Effect,
+    Event,
+    ActorBegun,
+    WakeAt,
+    World,
+    WorldStuck,
+)
 from runtime.testing.world.guard import TouchedReality
 from runtime.testing.world.load import (
     ClusterShape,
