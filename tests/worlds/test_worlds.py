@@ -15,8 +15,8 @@ from runtime.testing.world.simulation import play
 SEEDS = 1000
 PARTS = 10
 OPEN = {314}
-"""Worlds that fail, and are to be mended: in 314 a rank that has sent a notice to one that had ended
-needs 23 s to end, though nothing has failed."""
+"""Worlds that fail, and are to be mended: in 314 a rank that has sent a notice to one that had
+ended needs 23 s to end, though nothing has failed."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -20,7 +20,7 @@ from runtime.machine.deaths import Observation, RankDeath, Witness
 from runtime.processes.front_end.job_ends import JobEnds
 from runtime.rank_name import RankName
 from runtime.step_name import StepKind, StepName
-from runtime.testing.world.engine import Actor, Due, Effect, Event, ActorBegun, WakeAt
+from runtime.testing.world.engine import Actor, ActorBegun, Due, Effect, Event, WakeAt
 from runtime.testing.world.told import (
     LAUNCHER,
     EndsTold,

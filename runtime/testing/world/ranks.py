@@ -12,7 +12,7 @@ from gcm.records import dataclass
 from runtime.machine.contracts import Routes
 from runtime.machine.deaths import Observation, Witness
 from runtime.rank_name import RankName
-from runtime.testing.world.engine import Actor, Effect, Event, ActorBegun, WakeAt
+from runtime.testing.world.engine import Actor, ActorBegun, Effect, Event, WakeAt
 from runtime.testing.world.load import Pause, ProgramMessage
 from runtime.testing.world.sockets import WorldProcess
 from runtime.testing.world.told import (

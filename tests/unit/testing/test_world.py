@@ -17,9 +17,9 @@ import pytest
 from runtime.testing.world.__main__ import main
 from runtime.testing.world.engine import (
     Actor,
+    ActorBegun,
     Effect,
     Event,
-    ActorBegun,
     WakeAt,
     World,
     WorldStuck,
