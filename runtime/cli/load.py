@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gcm.cli.output import counted, write_findings, write_json
-from gcm.documents import Diagnostic, Diagnostics, Location
+from gcm.documents import Diagnostics, Location
 from runtime.cli.errors import UsageError
 from runtime.cli.line.options import Format, Options
 from runtime.collectives import fault_of_rules
-from runtime.deployment import Deployment, DescriptorContext, read_descriptor
+from runtime.deployment import Deployment, DescriptorContext, deployment_of, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.deployment.environment import matching
 from runtime.deployment.model import BookedPeer, Direction, FileTransfer
@@ -152,9 +152,8 @@ def read_document(
 ) -> Deployment | None:
     """Return the deployment of a composed descriptor, or None after reporting its errors."""
     diagnostics = Diagnostics()
-    deployment = read_descriptor(
-        document.text.encode(),
-        name=COMMAND_LINE,
+    deployment = deployment_of(
+        document.root.node(Location(COMMAND_LINE, 0)),
         surroundings=_context(os.path.join(document.folder, COMMAND_LINE), settings, booked=booked),
         diagnostics=diagnostics,
     )
@@ -214,7 +213,7 @@ def _faults_of_classes(search: str, wanted: tuple[tuple[str, str], ...]) -> Sequ
 
 def write_findings_of(diagnostics: Diagnostics, style: Format) -> None:
     """Write the findings on a descriptor, and how many there are."""
-    findings = [_in_words(one) for one in diagnostics.by_location()]
+    findings = diagnostics.by_location()
     errors = len(diagnostics.errors)
     if style is Format.JSON and errors:
         write_json({"errors": errors, "findings": [one.as_dict() for one in findings]})
@@ -222,13 +221,6 @@ def write_findings_of(diagnostics: Diagnostics, style: Format) -> None:
     write_findings(findings, sys.stderr)
     if errors:
         print(counted(errors, "fault"), file=sys.stderr)
-
-
-def _in_words(finding: Diagnostic) -> Diagnostic:
-    """Return a finding without the line number in a document that the user has not seen."""
-    if finding.location.file != COMMAND_LINE:
-        return finding
-    return replace(finding, location=Location(COMMAND_LINE, 0))
 
 
 def _with_arguments(deployment: Deployment, arguments: Sequence[str]) -> Deployment:

@@ -25,7 +25,7 @@ from runtime.deployment.planning.commands import is_at_front_end, over_ssh
 from runtime.deployment.planning.plan import DeploymentPlan, RankPlacement, make_plan
 from runtime.deployment.planning.render import plan_as_dict, render_plan, render_variables
 from runtime.deployment.planning.steps import FileMove, Step
-from runtime.deployment.reading.reader import read_descriptor
+from runtime.deployment.reading.reader import deployment_of, read_descriptor
 
 __all__ = [
     "Application",
@@ -52,6 +52,7 @@ __all__ = [
     "ValueOrigin",
     "Variable",
     "VirtualNode",
+    "deployment_of",
     "implied_assembly",
     "is_at_front_end",
     "make_plan",

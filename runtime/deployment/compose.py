@@ -1,4 +1,4 @@
-"""Writes the commented descriptor for a program and a machine."""
+"""Makes the descriptor for a program and a machine, and writes it with comments."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class OneLineRequest:
 _Parts = list[Element | str]
 
 
-def compose(request: OneLineRequest) -> str:
-    """Return the descriptor as an XML document.
+def compose(request: OneLineRequest) -> Element:
+    """Return the root of the descriptor: `node` reads it as it is, `document_text` writes it.
 
     Raises:
         ValueError: some text has a character that XML does not allow.
@@ -97,7 +97,11 @@ def compose(request: OneLineRequest) -> str:
         detector = _element("failure-detector", request.more("failure-detector"))
         parts += ["", *comment(_DETECTOR), detector]
     parts += ["", *_machine(request)]
-    root = _element("deployment", {"name": _name(request.name, _DEFAULT_NAME)}, parts)
+    return _element("deployment", {"name": _name(request.name, _DEFAULT_NAME)}, parts)
+
+
+def document_text(root: Element) -> str:
+    """Return a composed descriptor as an XML document."""
     return _HEAD + "\n".join(root.lines()) + "\n"
 
 

@@ -1,10 +1,11 @@
-"""Elements of a descriptor that is written, from a command line or from an older descriptor."""
+"""Elements of a descriptor that is made, from a command line or from an older descriptor."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
+from gcm.documents import Location, XmlNode
 from gcm.records import dataclass
 
 # `xml.sax.saxutils` has the same, but loads a web client with it.
@@ -19,6 +20,7 @@ class Element:
     """An element of our language; attributes without a value are left out, unless it keeps them.
 
     Among its children are lines that stand as they are: comments, and empty ones between parts.
+    Making it raises `ValueError` where a text has a character that XML does not allow.
     """
 
     tag: str
@@ -26,17 +28,27 @@ class Element:
     children: Sequence[Element | str] = ()
     keeps_empty: bool = False
 
-    def lines(self, indent: str = "") -> Iterable[str]:
-        """Yield the lines of the element in a document.
+    def __post_init__(self) -> None:
+        """Refuse what no document could say."""
+        for text in self.attributes.values():
+            if bad := next((one for one in text if not _is_in_xml(one)), ""):
+                what = f"{text!r} has the character {bad!r}"
+                raise ValueError(f"{what}, which no descriptor can hold")
 
-        Raises:
-            ValueError: some text has a character that XML does not allow.
-        """
-        given = "".join(
-            f' {name}="{_escaped(value)}"'
-            for name, value in self.attributes.items()
-            if value or self.keeps_empty
-        )
+    def given(self) -> dict[str, str]:
+        """Return the attributes that are written."""
+        return {name: one for name, one in self.attributes.items() if one or self.keeps_empty}
+
+    def node(self, location: Location) -> XmlNode:
+        """Return what reading its lines would return, with everything at one location."""
+        inside = (one for one in self.children if isinstance(one, Element))
+        children = tuple(one.node(location) for one in inside)
+        return XmlNode(self.tag, self.given(), children, "", location)
+
+    def lines(self, indent: str = "") -> Iterable[str]:
+        """Yield the lines of the element in a document."""
+        escaped = ((name, value.translate(_ESCAPES)) for name, value in self.given().items())
+        given = "".join(f' {name}="{value}"' for name, value in escaped)
         if not self.children:
             yield f"{indent}<{self.tag}{given}/>"
             return
@@ -52,12 +64,6 @@ class Element:
 def comment(text: str) -> list[str]:
     """Return the lines of a comment."""
     return f"<!-- {text} -->".splitlines()
-
-
-def _escaped(text: str) -> str:
-    if bad := next((one for one in text if not _is_in_xml(one)), ""):
-        raise ValueError(f"{text!r} has the character {bad!r}, which no descriptor can hold")
-    return text.translate(_ESCAPES)
 
 
 def _is_in_xml(character: str) -> bool:

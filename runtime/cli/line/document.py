@@ -15,7 +15,8 @@ from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 from runtime.cli.errors import UsageError
 from runtime.cli.line.words import MACHINE, OneLine, options_end
-from runtime.deployment.compose import OneLineRequest, compose
+from runtime.deployment.compose import OneLineRequest, compose, document_text
+from runtime.deployment.elements import Element
 from runtime.deployment.machine_argument import Emulation, Machine, PeersArgument
 from runtime.deployment.model import ProgramKind
 from runtime.web_address import is_web_address
@@ -28,8 +29,13 @@ _BEGINNING = 128
 class OneLineDocument:
     """A descriptor that is in no file, or not yet, and the folder its paths are relative to."""
 
-    text: str
+    root: Element
     folder: str
+
+    @property
+    def text(self) -> str:
+        """The document, for a file."""
+        return document_text(self.root)
 
 
 def document_of(
@@ -61,7 +67,7 @@ def document_of(
             home = own
         program = _relative(kind, program, folder)
     try:
-        text = compose(
+        root = compose(
             OneLineRequest(
                 name=name,
                 kind=kind,
@@ -79,7 +85,7 @@ def document_of(
         )
     except ValueError as error:
         raise UsageError(str(error), cure="Use another name, or hand it over in a file") from error
-    return OneLineDocument(text, folder)
+    return OneLineDocument(root, folder)
 
 
 def kind_of(one_line: OneLine, arguments: Sequence[str]) -> tuple[ProgramKind, str]:

@@ -6,7 +6,7 @@ import os
 import posixpath
 from dataclasses import replace
 
-from gcm.documents import CheckedElement, Diagnostics, Limits, Severity, read_document
+from gcm.documents import CheckedElement, Diagnostics, Limits, Severity, XmlNode, read_document
 from runtime.deployment.context import DescriptorContext, Places, Reading
 from runtime.deployment.extent import Extent
 from runtime.deployment.model import Application, DeployedSite, Deployment, Encryption, Position
@@ -43,12 +43,19 @@ def read_descriptor(
     `source` is a path or the document itself as bytes, `name` the name of the latter in messages.
     Bad input raises nothing, and warnings do not keep a deployment from being returned.
     """
-    errors_before = len(diagnostics.errors)
     root = read_document(
         source, name=name, diagnostics=diagnostics, limits=limits if limits else Limits()
     )
     if root is None:
         return None
+    return deployment_of(root, surroundings=surroundings, diagnostics=diagnostics)
+
+
+def deployment_of(
+    root: XmlNode, *, surroundings: DescriptorContext, diagnostics: Diagnostics
+) -> Deployment | None:
+    """Return what a descriptor says whose root was read or made, or None, as `read_descriptor`."""
+    errors_before = len(diagnostics.errors)
     root = with_own_sites(root, surroundings.sites, diagnostics)
     stem = posixpath.splitext(posixpath.basename(root.location.file))[0]
     extent = Extent(diagnostics)

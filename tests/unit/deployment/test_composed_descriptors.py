@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcm.documents import Diagnostics
-from runtime.deployment import Deployment, DescriptorContext, read_descriptor
-from runtime.deployment.compose import OneLineRequest, compose
+from gcm.documents import Diagnostics, Location
+from runtime.deployment import Deployment, DescriptorContext, deployment_of, read_descriptor
+from runtime.deployment.compose import OneLineRequest, compose, document_text
+from runtime.deployment.elements import Element
 from runtime.deployment.machine_argument import Emulation, HostArgument, Machine, PeersArgument
 from runtime.deployment.model import ProgramKind
 from runtime.safe_names import is_host
@@ -36,16 +39,19 @@ machines = st.builds(Emulation, st.integers(1, 3), st.integers(1, 3), st.integer
 ).map(tuple)
 
 
-def read(text: str) -> Deployment:
-    diagnostics = Diagnostics()
+def read(root: Element) -> Deployment:
+    """Return the deployment of a root, which means the same as its text does."""
+    diagnostics, text = Diagnostics(), document_text(root)
+    around = DescriptorContext(FOLDER, environment=ENVIRONMENT)
     found = read_descriptor(
-        text.encode(),
-        name="line.xml",
-        surroundings=DescriptorContext(FOLDER, environment=ENVIRONMENT),
-        diagnostics=diagnostics,
+        text.encode(), name="line.xml", surroundings=around, diagnostics=diagnostics
+    )
+    made = deployment_of(
+        root.node(Location("line.xml", 0)), surroundings=around, diagnostics=diagnostics
     )
     assert found is not None, [*map(str, diagnostics), text]
     assert not [*diagnostics], [*map(str, diagnostics)]
+    assert repr(made) == re.sub(r"(?<=file='line\.xml', line=)\d+", "0", repr(found))
     return found
 
 
@@ -123,7 +129,8 @@ def test_a_host_that_others_can_connect_to_leads(sites: str, leader: tuple[int, 
 
 
 def test_the_document_tells_what_its_parts_are_for() -> None:
-    text = compose(request((tuple(map(HostArgument, ("localhost", "far"))),), results=("out",)))
+    machine = (tuple(map(HostArgument, ("localhost", "far"))),)
+    text = document_text(compose(request(machine, results=("out",))))
     assert text.count("<!--") == 5
     assert "comes home" in text
-    assert "a <grid> in the place of this" in compose(request(Emulation(1, 1, 1)))
+    assert "a <grid> in the place of this" in document_text(compose(request(Emulation(1, 1, 1))))
