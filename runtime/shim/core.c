@@ -87,9 +87,10 @@ static inline int is_grid_group(MPI_Group group) {
 EXPORTED int gcm_remember(Word handle, int kind, int rank, int size) {
     int done = 0;
     pthread_mutex_lock(&changing);
-    for (unsigned at = place_of(handle, kind); !done && tokens_used < PLACES / 2; at++) {
+    for (unsigned at = place_of(handle, kind); !done; at++) {
         struct token *one = tokens + at % PLACES;
         if (one->handle != FREE && one->handle != REMOVED) continue;
+        if (one->handle == FREE && tokens_used >= PLACES / 2) break; /* searches need free ones */
         tokens_used += one->handle == FREE; /* what was removed ends no search */
         one->kind = kind, one->rank = rank, one->size = size;
         __atomic_store_n(&one->handle, handle, __ATOMIC_RELEASE);
@@ -506,7 +507,7 @@ EXPORTED int MPI_Abort(MPI_Comm comm, int code) {
 typedef int Main(int, char **, char **);
 static Main *program;
 static char **words;
-static int number_of_words, code_at_end, has_begun;
+static int number_of_words, code_at_end;
 static pid_t process;
 static sem_t begun, over, settled;
 
@@ -516,7 +517,6 @@ static void wait_for(sem_t *semaphore) {
 
 /* Called by Python: the program may begin. Returns when it ends, with its exit code. */
 EXPORTED int gcm_run(void) {
-    has_begun = 1;
     sem_post(&begun);
     wait_for(&over);
     return code_at_end;

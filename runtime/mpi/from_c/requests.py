@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from mpi4py import MPI
@@ -33,11 +34,15 @@ class Requests:
         self._first = first
         self._things: dict[int, Any] = {}
         self._free: list[int] = []
+        self._new = count()
         self._null = native_handle(MPI.REQUEST_NULL)
 
     def keep(self, thing: Any) -> int:
         """Return the handle of a request or a message; raises MPI.Exception if there is none."""
-        number = self._free.pop() if self._free else len(self._things)
+        try:  # in one step, since threads may begin requests at once
+            number = self._free.pop()
+        except IndexError:
+            number = next(self._new)
         if number >= _MOST:
             raise MPI.Exception(MPI.ERR_NO_MEM)
         self._things[number] = thing

@@ -111,11 +111,18 @@ def _assigned_in(scope: ast.AST, tree: ast.AST) -> Iterator[tuple[str, ast.expr]
         for target in targets:
             if isinstance(target, ast.Attribute):  # of an object that others may have set
                 yield ast.unparse(target), node.value  # type: ignore[attr-defined]
+    plain: set[ast.expr] = set()
     for node in ast.walk(scope):
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 if isinstance(target, ast.Name):
+                    plain.add(target)
                     yield target.id, node.value
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in plain:
+            yield node.id, node  # by a loop, or as one of several: any request
+        elif isinstance(node, ast.arg):
+            yield node.arg, ast.Name(node.arg)
 
 
 def _begins(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

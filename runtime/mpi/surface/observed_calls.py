@@ -76,7 +76,7 @@ class MadeCall:
     @property
     def on(self) -> Any:
         """The communicator or request; for calls of several requests these."""
-        return self.args[0] if self.args else self.options["requests"]
+        return self.args[0] if self.args else self.options.get("requests", ())
 
     @property
     def given(self) -> dict[str, Any]:

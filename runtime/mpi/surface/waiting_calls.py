@@ -119,9 +119,11 @@ class CallWatch:
         names = _names_of_threads()
         has_begun, begun.comm = begun.comm, None
         self._begun_on = has_begun or self._begun_on
+        known = dict(of_threads)  # before: a thread that begins now is in no frames yet
         frames = sys._current_frames()
-        for thread in tuple(of_threads.keys() - frames.keys()):
-            del of_threads[thread]
+        for thread in known.keys() - frames.keys():
+            if of_threads.get(thread) is known[thread]:
+                del of_threads[thread]
         for thread, frame in frames.items():
             name = names.get(thread)
             if name is None or name.startswith("gcm-"):

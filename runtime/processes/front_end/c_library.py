@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -28,6 +29,7 @@ _FAMILY = "gcm_family "
 _FLAGS = ("-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--as-needed")
 _LIBRARIES = ("-ldl", "-lpthread")
 _OPEN_MPI = "libmpi.so.40"
+_SEPARATORS = ": \t\n"  # of LD_PRELOAD, where nothing can escape them
 _PATIENCE = 300.0  # seconds; compilers may start slowly from a network
 
 
@@ -108,11 +110,17 @@ def _built(program: str, compiler: str, library: str, environment: dict[str, str
             f"({compiler} is that of {other})",
             "Build it with this mpicc, or name the mpiexec of its MPI in <mpi command-path=...>",
         )
-    text = source(header)
-    digest = hashlib.sha256(f"{os.path.realpath(compiler)}\n{text}".encode()).hexdigest()[:32]
     try:
         folder = _folder()
-        target = os.path.join(folder, f"{digest}.so")
+    except OSError as fault:
+        raise _refused(
+            program,
+            f"the library for its MPI cannot be kept: {fault}",
+            "Name a folder in XDG_CACHE_HOME that only you can write, without blanks and colons",
+        ) from fault
+    text = source(header)
+    target = os.path.join(folder, f"{_digest(compiler, header, text)}.so")
+    try:
         # All front-ends of a machine would compile it at once.
         with open(os.path.join(folder, "lock"), "a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -122,9 +130,19 @@ def _built(program: str, compiler: str, library: str, environment: dict[str, str
         raise _refused(
             program,
             f"the library for its MPI cannot be kept: {fault}",
-            "Name a folder that can be written in XDG_CACHE_HOME",
+            f"Make room in {folder}, or name another folder in XDG_CACHE_HOME",
         ) from fault
     return target
+
+
+def _digest(compiler: str, header: str, text: str) -> str:
+    """Return what libraries that differ do not share.
+
+    Machines of other kinds may have the same home, and the same compiler by its path.
+    """
+    kind = f"{platform.machine()} {platform.libc_ver()[1]}"
+    told = "\n".join((os.path.realpath(compiler), kind, header, text))
+    return hashlib.sha256(told.encode()).hexdigest()[:32]
 
 
 def _compile(
@@ -141,11 +159,14 @@ def _compile(
 def _folder() -> str:
     """Return where libraries are kept; raises OSError if that cannot be made.
 
-    Nobody else may write there: what lies there is loaded.
+    Nobody else may write there: what lies there is loaded. Links are followed now, and not again.
     """
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = os.path.join(cache, CACHE)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    folder = os.path.realpath(os.path.join(cache, CACHE))
+    if any(one in _SEPARATORS for one in folder):
+        raise OSError(f"LD_PRELOAD cannot name a file in {folder!r}")
+    for one in (os.path.dirname(folder), folder):
+        os.makedirs(one, mode=0o700, exist_ok=True)
     found = os.stat(folder)
     if found.st_uid != os.getuid() or found.st_mode & 0o022:
         raise PermissionError(f"others can write into {folder}")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runtime.home import HOME
-from runtime.mpi.progress.latest_calls import begun, note, of_threads, write_down
+from runtime.mpi.progress.latest_calls import LatestCall, begun, note, of_threads, write_down
 from runtime.mpi.surface.line_calls import waits_for_a_thread
 from runtime.mpi.surface.waiting_calls import CallOfThread, CallWatch
 
@@ -117,6 +117,21 @@ def test_what_was_looked_at_keeps_nothing_of_a_thread_that_has_ended() -> None:
     assert not watch._marks
 
 
+def test_a_thread_that_begins_while_others_are_looked_at_is_not_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frames, number = sys._current_frames, -1  # of no thread
+
+    def current_frames() -> Any:
+        found = frames()
+        of_threads[number] = LatestCall()
+        return found
+
+    monkeypatch.setattr(sys, "_current_frames", current_frames)
+    CallWatch().look()
+    assert of_threads.pop(number, None) is not None
+
+
 class Requests:
     """Stands for a communicator whose requests wait in no frame of Python, as mpi4py's do."""
 
@@ -151,6 +166,12 @@ def step_with_an_attribute(comm: Any) -> None:
     comm.left.wait()
 
 
+def step_over_several(comm: Requests) -> None:
+    request = comm.Ibarrier()
+    for request in [comm.made]:  # noqa: PLW2901 - the name stands for any request
+        request.wait()
+
+
 def step_over_lines(comm: Requests) -> None:
     for request in [comm.made]:
         request.Wait(
@@ -170,6 +191,7 @@ def step_in_a_lock(comm: Requests) -> None:
         (step_with_a_variable, ("Wait", "Iallreduce")),
         (step_with_either, ("wait", "")),
         (step_with_an_attribute, ("wait", "Iallreduce")),
+        (step_over_several, ("wait", "")),
         (step_over_lines, ("Wait", "")),
         (step_in_a_lock, None),
     ],

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,3 +107,60 @@ def test_a_cluster_without_compiler_is_refused_before_the_start(
     monkeypatch.setattr(c_library, "libpython", lambda: "")
     with pytest.raises(NoSharedWorld, match="no shared library"):
         with_c_library(job("./x"), str(tmp_path))
+
+
+COMPILER = """\
+#!/bin/sh
+if [ "$1" = -E ]; then cat >/dev/null; echo "gcm_family OMPI_MAJOR_VERSION 40301300"; exit; fi
+while [ "$1" != -o ]; do shift; done
+echo >"$2"
+"""
+
+
+@pytest.fixture
+def found_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Job:
+    """Return the job of a program with an MPI, with an `mpicc` that is quick beside `mpiexec`."""
+    monkeypatch.setattr(c_library, "all_libraries", lambda *_: {"libmpi.so.12": ""})
+    monkeypatch.setattr(c_library, "libpython", lambda: "/libpython.so")
+    for name in ("mpicc", "mpiexec"):
+        (tmp_path / name).write_text(COMPILER)
+        (tmp_path / name).chmod(0o755)
+    made = job("./x", str(tmp_path / "mpiexec"))
+    return replace(made, environment={"PATH": os.environ["PATH"]})
+
+
+def library(of: Job, folder: Path) -> Path:
+    return Path(with_c_library(of, str(folder)).program.shim)
+
+
+def test_a_library_is_kept_where_nobody_else_writes(
+    found_job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "kept").mkdir(mode=0o700)
+    (tmp_path / "gcm").mkdir()
+    (tmp_path / "gcm" / "shim").symlink_to(tmp_path / "kept")
+    assert library(found_job, tmp_path).parent == (tmp_path / "kept").resolve()
+    (tmp_path / "kept").chmod(0o770)
+    with pytest.raises(NoSharedWorld, match="others can write into") as refusal:
+        library(found_job, tmp_path)
+    assert "that only you can write" in refusal.value.cure
+
+
+@pytest.mark.parametrize("name", ["my cache", "a:b"])
+def test_a_folder_is_refused_that_the_linker_would_take_for_two(
+    found_job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
+    with pytest.raises(NoSharedWorld, match="LD_PRELOAD cannot name a file in"):
+        library(found_job, tmp_path)
+
+
+def test_machines_of_other_kinds_that_share_a_home_have_other_libraries(
+    found_job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = library(found_job, tmp_path)
+    assert library(found_job, tmp_path) == first
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    assert library(found_job, tmp_path) != first
