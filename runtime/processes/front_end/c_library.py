@@ -8,6 +8,7 @@ package.
 from __future__ import annotations
 
 import fcntl
+import glob
 import hashlib
 import os
 import platform
@@ -29,6 +30,7 @@ _FAMILY = "gcm_family "
 _FLAGS = ("-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--as-needed")
 _LIBRARIES = ("-ldl", "-lpthread")
 _OPEN_MPI = "libmpi.so.40"
+_WORK = "compiling-"
 _SEPARATORS = ": \t\n"  # of LD_PRELOAD, where nothing can escape them
 _PATIENCE = 300.0  # seconds; compilers may start slowly from a network
 
@@ -148,7 +150,10 @@ def _digest(compiler: str, header: str, text: str) -> str:
 def _compile(
     text: str, target: str, compiler: str, program: str, environment: dict[str, str]
 ) -> None:
-    with tempfile.TemporaryDirectory(dir=os.path.dirname(target)) as work:
+    folder = os.path.dirname(target)
+    for left in glob.glob(os.path.join(glob.escape(folder), f"{_WORK}*")):
+        shutil.rmtree(left, ignore_errors=True)  # by one that was killed: this one has the lock
+    with tempfile.TemporaryDirectory(dir=folder, prefix=_WORK) as work:
         written, made = os.path.join(work, "shim.c"), os.path.join(work, "shim.so")
         with open(written, "w") as file:
             file.write(text)

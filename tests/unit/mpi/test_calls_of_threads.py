@@ -168,7 +168,7 @@ def step_with_an_attribute(comm: Any) -> None:
 
 def step_over_several(comm: Requests) -> None:
     request = comm.Ibarrier()
-    for request in [comm.made]:  # noqa: PLW2901 - the name stands for any request
+    for request in [comm.made]:  # any request
         request.wait()
 
 

@@ -156,11 +156,14 @@ def test_a_folder_is_refused_that_the_linker_would_take_for_two(
         library(found_job, tmp_path)
 
 
-def test_machines_of_other_kinds_that_share_a_home_have_other_libraries(
+def test_a_library_is_kept_for_machines_of_its_kind_and_nothing_else_is(
     found_job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "gcm" / "shim" / "compiling-0").mkdir(parents=True, mode=0o700)  # was killed
+    (tmp_path / "gcm" / "shim").chmod(0o700)
     first = library(found_job, tmp_path)
+    assert {one.name for one in first.parent.iterdir()} == {first.name, "lock"}
     assert library(found_job, tmp_path) == first
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     assert library(found_job, tmp_path) != first
