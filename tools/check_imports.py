@@ -77,6 +77,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "runtime.doctor": {"asking", "examination", "jobs", "probe"},
     "runtime.lifecycle": set(),
     "runtime.machine.deaths": set(),
+    "runtime.machine.rank_states": set(),
     "runtime.waits": set(),
     "runtime.wire.stream": set(),
     "runtime.checks": set(),

@@ -21,6 +21,7 @@ from runtime.matching import ANY
 
 if TYPE_CHECKING:
     from runtime.coupling.code_wire import CodeWire
+    from runtime.machine.rank_states import Wait
     from runtime.membership.bind_address import AdvertisedAddresses
     from runtime.membership.rank_link import RankLink
 
@@ -188,13 +189,19 @@ def mailbox() -> CouplingMailbox:
         return _mailbox
 
 
-def awaited() -> Iterator[tuple[int, dict[str, object]]]:
-    """Yield what threads of this rank wait for: the thread, and its call for `runtime.waits`.
+def awaited(line_of: Callable[[int], str]) -> Iterator[Wait]:
+    """Yield what threads of this rank wait for; `line_of` says in which line of the program one is.
 
     A message that the driving program may send or receive has no parts: nobody tells what it does.
     """
     if _mailbox is None:
         return
+    from runtime.machine.rank_states import (  # only where somebody asks
+        KnownCommunicator,
+        Part,
+        Wait,
+    )
+
     directory = _mailbox.peers.directory
     for one in tuple(_mailbox.awaited):
         code, rank, tag = one.pattern.key
@@ -202,18 +209,13 @@ def awaited() -> Iterator[tuple[int, dict[str, object]]]:
         is_for_driver = code == DRIVER or (code is ANY and directory.has_driver)
         peer = "" if rank is ANY or code is ANY else identifier_of(directory.path(code, rank))
         members = [part for name in codes for part in directory.clusters(name)]
-        parts = [[one.kind, peer, None if tag is ANY else tag, True]]
-        yield (
-            one.thread,
-            {
-                "call": f"coupling.{'send' if one.kind == SEND else 'recv'}",
-                "parts": [] if is_for_driver else parts,
-                "comm": ["codes", "", [[cluster, 0, ranks - 1] for cluster, ranks in members]],
-                "needs_all": True,
-                "turn": None,
-                "root": "",
-                "seconds": time.monotonic() - one.since,
-                "serial": -one.serial,
-                "size": None,
-            },
+        part = Part(one.kind, peer, None if tag is ANY else tag)
+        yield Wait(
+            f"coupling.{'send' if one.kind == SEND else 'recv'}",
+            () if is_for_driver else (part,),
+            KnownCommunicator("codes", "", tuple((cluster, 0, n - 1) for cluster, n in members)),
+            seconds=time.monotonic() - one.since,
+            where=line_of(one.thread),
+            serial=-one.serial,
+            is_of_mpi=False,
         )

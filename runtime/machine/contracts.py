@@ -112,7 +112,7 @@ class Appeals(Protocol):
         """Report the calls of the rank, as the answer to a question with a number.
 
         The number is 0 where the launcher did not ask and a call has waited for long, -1 at the
-        end of the rank; `state` is what `runtime.waits.state_from` reads.
+        end of the rank; `state` is a `RankState` as it travels.
         """
 
     def called(self, member: str, rows: list[Any]) -> None:

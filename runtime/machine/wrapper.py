@@ -6,7 +6,7 @@ import _thread
 import os
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtime.machine.calls import CallRefused, DispatchTable, Send, stub
 from runtime.machine.contracts import (
@@ -25,6 +25,9 @@ from runtime.machine.delivery import PEERS, bound_to
 from runtime.machine.rank_settings import RankSettings
 from runtime.part_names import cluster_of
 from runtime.transport.keys import parsed
+
+if TYPE_CHECKING:
+    from runtime.machine.rank_states import RankState
 
 _SIGTERM = 15  # `signal` would be imported for this number alone
 
@@ -84,7 +87,7 @@ class RankWrapper:
         """When the run ends, and when programs save their state, by the monotonic clock here."""
         self.process = os.getpid()
         """What is asked to end: this process, or the native program that it has started."""
-        self.state_of_program: Callable[[bool], dict[str, object]] | None = None
+        self.state_of_program: Callable[[bool], RankState] | None = None
         """Tells what the program is doing, on demand with its stacks."""
         self._lock = _thread.allocate_lock()
         self._routes: Routes | None = None
@@ -192,7 +195,7 @@ class RankWrapper:
     def tell_state(self, number: int, with_stacks: bool) -> None:
         """Tell what this rank is doing, once the program runs."""
         if self.state_of_program is not None:
-            self.appeals.waiting(self.member, number, self.state_of_program(with_stacks))
+            self.appeals.waiting(self.member, number, self.state_of_program(with_stacks).plain)
 
     # --- routes ---------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from runtime.topology import Wan
     from runtime.transport.certificate import CertificateAuthority
 
-PROTOCOL = 3
+PROTOCOL = 4
 """To be raised when what the processes of a run say to each other gets another meaning."""
 
 REFUSED = 87

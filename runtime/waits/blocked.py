@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from runtime import calls
-from runtime.rank_name import RankName
-from runtime.waits.states import (
+from runtime.machine.rank_states import (
     COLLECTIVE,
     RECEIVE,
     SEND,
@@ -16,6 +15,7 @@ from runtime.waits.states import (
     RankState,
     Wait,
 )
+from runtime.rank_name import RankName
 
 _OPPOSITE = {RECEIVE: SEND, SEND: RECEIVE}
 
@@ -125,7 +125,7 @@ class Picture:
         if wait.turn is not None:
             if state is None:  # it cannot be asked any more, and may have done its part
                 return rank in self.ended
-            return state.turns.get(wait.comm.id, 0) >= wait.turn
+            return state.turn(wait.comm.id) >= wait.turn
         return any(
             theirs.is_collective and theirs.comm.is_like(wait.comm)
             for theirs in self._waits_of(rank)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from runtime import calls
+from runtime.machine.rank_states import COLLECTIVE, RECEIVE, SEND, UNKNOWN, Part, RankState, Wait
 from runtime.part_names import cluster_of
 from runtime.rank_name import RankName
 from runtime.topology import NO_NAMES, RankNames
 from runtime.waits.blocked import Picture, made_by
-from runtime.waits.states import COLLECTIVE, RECEIVE, SEND, UNKNOWN, Part, RankState, Wait
 
 CYCLE, ENDED, NOBODY, MISMATCH, BEHIND, SIZES, APART, SLOW, INTERCEPTED = (
     "cycle",
@@ -84,7 +84,7 @@ def explain(
 
     The sentences name ranks as `names` does.
 
-    >>> from runtime.waits.states import Part, RankState, Wait
+    >>> from runtime.machine.rank_states import Part, RankState, Wait
     >>> states = {
     ...     one: RankState(one, (Wait("Recv", (Part("receive", other, 7),)),))
     ...     for one, other in [("0:0:0", "0:1:0"), ("0:1:0", "0:0:0")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from runtime.waits.states import RankState
+from runtime.machine.rank_states import RankState
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def of_ranks(
     first of them does; if one of them does not answer, it may do anything. It has ended when all
     have.
 
-    >>> from runtime.waits.states import Part, Wait
+    >>> from runtime.machine.rank_states import Part, Wait
     >>> waits = (Wait("Recv", (Part("receive", "0:0:1", 7),)),)
     >>> states = {"0:0:0": RankState("0:0:0", waits), "0:1:0": RankState("0:1:0", at="ring.py:7")}
     >>> of_ranks(states, {}, {}, {"0:0:0": 0, "0:1:0": 0}).states["0:0:0"].at

@@ -1,15 +1,29 @@
-"""What this rank reports when asked why it waits, as plain data; see `runtime.waits.states`."""
+"""What this rank reports when asked why it waits, see `runtime.machine.rank_states`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
 from runtime import calls
 from runtime.collectives.recovery_modes import CommunicatorState
+from runtime.machine.rank_states import (
+    COLLECTIVE,
+    RECEIVE,
+    SEND,
+    UNKNOWN,
+    KnownCommunicator,
+    Part,
+    RankState,
+    RecoveryState,
+    Run,
+    UnreceivedMessage,
+    UnsentMessage,
+    Wait,
+)
 from runtime.matching import ANY
 from runtime.mpi.communicators.attributes import looking
 from runtime.mpi.point_to_point.probing import BlockingProbe
@@ -26,9 +40,10 @@ from runtime.mpi.surface.waiting_calls import (
     SENDS,
     WAITS,
     CallOfThread,
-    CallWatch,
-    facts_of_call,
-    plain_state,
+    MessagesLook,
+    ThreadsLook,
+    state_seen,
+    wait_in,
 )
 from runtime.part_names import cluster_of
 from runtime.rank_name import RankName
@@ -37,9 +52,6 @@ if TYPE_CHECKING:
     from runtime.matching import Pattern
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.membership import CommunicatorMembers
-
-Part = list[object]
-"""Its kind, the other end or nothing for any rank, the tag or None, and whether that is known."""
 
 LOCK_TIMEOUT = 0.2
 """Seconds to wait for an operation that a thread is driving just now."""
@@ -55,10 +67,10 @@ MOST_MESSAGES = 100
 MOST_RECOVERIES = 20
 """So many communicators with modes of recovery are told of."""
 
-_UNKNOWN: Part = ["unknown", "", None, False]
+_UNKNOWN = Part(UNKNOWN, is_tag_known=False)
 """A request of native MPI may be for anything."""
 
-_COLLECTIVE: Part = ["collective", "", None, True]
+_COLLECTIVE = Part(COLLECTIVE)
 
 
 class NamedPeers:
@@ -68,11 +80,10 @@ class NamedPeers:
         m: CommunicatorMembers | None = getattr(comm, "_members", None)
         self.members = m
         self._names: list[str] = []
-        self.facts: list[object] = ["", "", []]
+        self.comm = KnownCommunicator()
         if m is not None:
             self._names = _names_of(m.peers)
-            everybody = sorted({*m.group, *m.peers})
-            self.facts = [m.context.hex(), _name_of(comm, m.native), _runs(_names_of(everybody))]
+            self.comm = _known(m, comm)
         elif isinstance(comm, MPI.Comm) and MPI.Query_thread() == MPI.THREAD_MULTIPLE:
             group = MPI.Comm.Get_group(comm)
             mine = _world_ranks(group)
@@ -83,7 +94,7 @@ class NamedPeers:
             members = [f"{cluster}:{rank}" for rank in sorted({*mine, *peers})]
             name = _name_of(comm, comm)
             known = f"{cluster}/{name}" if _predefined_name(comm) else ""
-            self.facts = [known, name, _runs(members)]
+            self.comm = KnownCommunicator(known, name, _runs(members))
 
     def name(self, rank: object) -> str:
         """Return the name of a rank, "" for any or an unknown one."""
@@ -96,33 +107,38 @@ class NamedPeers:
         if rank == MPI.PROC_NULL:
             return None
         if not self._names or (rank != MPI.ANY_SOURCE and not self.name(rank)):
-            return list(_UNKNOWN)
-        number = tag if isinstance(tag, int) and tag != MPI.ANY_TAG else None
-        return [kind, self.name(rank), number, True]
+            return _UNKNOWN
+        number = int(tag) if isinstance(tag, int) and tag != MPI.ANY_TAG else None
+        return Part(kind, self.name(rank), number)
 
 
-def state_of_rank(name: str, watch: CallWatch, with_stacks: bool) -> dict[str, object]:
+def state_of_rank(name: str, look: ThreadsLook, with_stacks: bool) -> RankState:
     """Return what this rank is doing."""
     cluster = cluster_of(name)
-    stray: list[list[object]] = []
-    found = plain_state(watch, lambda call: _told(call, cluster, stray), with_stacks=with_stacks)
-    messages = state_of_messages()
-    messages["unreceived"] += [one for one in stray if one not in messages["unreceived"]]
-    if reaches_out() and any(_UNKNOWN in one["parts"] for one in found["waits"]):  # type: ignore[attr-defined]
-        found["may_act"] = True
-    if any(state == CommunicatorState.RECOVER for _, state, _ in messages.get("recoveries", ())):
-        found["may_act"] = True  # it waits for processes that are being started
-    return found | messages
+    stray: list[UnreceivedMessage] = []
+    waits = [_wait_of(call, cluster, stray) for call in look.calls]
+    messages = look_at_messages()
+    messages.unreceived += [one for one in stray if one not in messages.unreceived]
+    if reaches_out() and any(_UNKNOWN in one.parts for one in waits):
+        look.may_act = True
+    if any(one.state == CommunicatorState.RECOVER for one in messages.recoveries):
+        look.may_act = True  # it waits for processes that are being started
+    return state_seen(name, look, waits, messages, with_stacks=with_stacks)
 
 
-def state_at_end() -> dict[str, object]:
+def state_at_end(name: str) -> RankState:
     """Return what is left when the program has ended."""
-    found = {"waits": [], "at": "", "may_act": False, "stacks": [], "host": "", "pid": 0}
-    messages = state_of_messages()
-    messages["unreceived"] += [] if MPI.Is_finalized() else _unreceived_inside()
+    messages = look_at_messages()
+    messages.unreceived += [] if MPI.Is_finalized() else _unreceived_inside()
     engine = predefined.running_engine()
-    unsent = [] if engine is None else [*islice(_unsent(engine), MOST_MESSAGES)]
-    return found | messages | {"unsent": unsent}
+    return RankState(
+        name,
+        turns=messages.turns,
+        unreceived=tuple(messages.unreceived),
+        unsent=() if engine is None else tuple(islice(_unsent(engine), MOST_MESSAGES)),
+        intercepted=messages.intercepted,
+        recoveries=messages.recoveries,
+    )
 
 
 def wait_for_the_ends_of_all() -> None:
@@ -136,20 +152,20 @@ def wait_for_the_ends_of_all() -> None:
     group.Free()
 
 
-def state_of_messages() -> dict[str, Any]:
+def look_at_messages() -> MessagesLook:
     """Return how many collectives were begun, and the unexpected messages."""
+    found = MessagesLook()
     engine = predefined.running_engine()
     if engine is None or not engine.lock.acquire(timeout=LOCK_TIMEOUT):
-        return {"turns": {}, "unreceived": []}
+        return found
     try:
-        return {
-            "turns": dict(_turns(engine)),
-            "unreceived": list(_unreceived(engine)),
-            "intercepted": engine.intercepted(),
-            "recoveries": list(islice(_recoveries(engine), MOST_RECOVERIES)),
-        }
+        found.turns = tuple(_turns(engine))
+        found.unreceived = list(_unreceived(engine))
+        found.intercepted = tuple(engine.intercepted())
+        found.recoveries = tuple(islice(_recoveries(engine), MOST_RECOVERIES))
     finally:
         engine.lock.release()
+    return found
 
 
 def _turns(engine: Engine) -> Iterator[tuple[str, int]]:
@@ -158,16 +174,16 @@ def _turns(engine: Engine) -> Iterator[tuple[str, int]]:
             yield m.context.hex(), m.collecting.mismatches.count
 
 
-def _recoveries(engine: Engine) -> Iterator[list[str]]:
+def _recoveries(engine: Engine) -> Iterator[RecoveryState]:
     """Yield name, state and modes of each communicator that has lost members, or has modes."""
     for m in communicators(engine):
         if m.recovery.failed():
             _ = m.recovery.life  # it begins with the losses
         if report := m.recovery.report():
-            yield [_name_of(None, m.native), *report]
+            yield RecoveryState(_name_of(None, m.native), *report)
 
 
-def _unreceived(engine: Engine) -> Iterator[list[object]]:
+def _unreceived(engine: Engine) -> Iterator[UnreceivedMessage]:
     left = MOST_MESSAGES
     for m in communicators(engine):
         if m.recovery.is_closed:
@@ -175,10 +191,11 @@ def _unreceived(engine: Engine) -> Iterator[list[object]]:
         for envelope, incoming in m.box.matcher.kept()[:left]:
             left -= 1
             sender = str(here().everybody[m.peers[envelope.rank]])
-            yield [sender, envelope.tag, incoming.size, _name_of(None, m.native)]
+            name = _name_of(None, m.native)
+            yield UnreceivedMessage(sender, envelope.tag, incoming.size, name)
 
 
-def _unsent(engine: Engine) -> Iterator[list[object]]:
+def _unsent(engine: Engine) -> Iterator[UnsentMessage]:
     """Yield messages of the program whose receiver had ended before they could go.
 
     The engine is closed.
@@ -188,10 +205,11 @@ def _unsent(engine: Engine) -> Iterator[list[object]]:
         for head, size in messages:
             context, is_inner, _, tag = HEAD.unpack(head)
             if not is_inner:
-                yield [str(here().everybody[index]), tag, size, names.get(context, "")]
+                receiver = str(here().everybody[index])
+                yield UnsentMessage(receiver, tag, size, names.get(context, ""))
 
 
-def _unreceived_inside(besides: Iterable[MPI.Comm] = ()) -> list[list[object]]:
+def _unreceived_inside(besides: Iterable[MPI.Comm] = ()) -> list[UnreceivedMessage]:
     """Return the first unexpected message of each communicator that native MPI has.
 
     Those are the predefined ones, those of the grid, and `besides`. The engine's lock is held, if
@@ -200,18 +218,17 @@ def _unreceived_inside(besides: Iterable[MPI.Comm] = ()) -> list[list[object]]:
     engine = predefined.running_engine()
     cluster = here().me.cluster
     status = MPI.Status()
-    found = []
+    found: list[UnreceivedMessage] = []
     comms = [one for one in predefined.predefined().comms.values() if one and not _members(one)]
     natives = [m.native for m in (communicators(engine) if engine is not None else ())]
     for comm in (*comms, *natives, *besides):
         if MPI.Comm.Iprobe(comm, MPI.ANY_SOURCE, MPI.ANY_TAG, status):
-            sender = _world_ranks(MPI.Comm.Get_group(comm))[status.source]
-            one = [f"{cluster}:{sender}", status.tag, status.count, _name_of(comm, comm)]
+            one = _message(status, comm, _name_of(comm, comm), cluster)
             found += [one] if one not in found else []
     return found
 
 
-def _unreceived_beside(used: object) -> list[list[object]]:
+def _unreceived_beside(used: object) -> list[UnreceivedMessage]:
     """Return the same while a rank waits for a request, of which only native MPI knows whose it is.
 
     `used` is the communicator on which the program has begun something last.
@@ -231,7 +248,7 @@ def _unreceived_beside(used: object) -> list[list[object]]:
 
 def _instead(
     comm: MPI.Comm, source: object, peers: NamedPeers, cluster: str
-) -> Iterator[list[object]]:
+) -> Iterator[UnreceivedMessage]:
     """Yield the first message that native MPI has from where a call waits for another one."""
     m = peers.members
     native = comm if m is None else m.native
@@ -243,20 +260,25 @@ def _instead(
     if MPI.Query_thread() == MPI.THREAD_MULTIPLE and MPI.Comm.Iprobe(
         native, source, MPI.ANY_TAG, status
     ):
-        sender = _world_ranks(MPI.Comm.Get_group(native))[status.source]
-        yield [f"{cluster}:{sender}", status.tag, status.count, _name_of(comm, native)]
+        yield _message(status, native, _name_of(comm, native), cluster)
+
+
+def _message(status: MPI.Status, native: MPI.Comm, name: str, cluster: str) -> UnreceivedMessage:
+    """Return a message that native MPI has for this rank."""
+    sender = _world_ranks(MPI.Comm.Get_group(native))[status.source]
+    return UnreceivedMessage(f"{cluster}:{sender}", status.tag, status.count, name)
 
 
 # --- one call -------------------------------------------------------------------------------------
 
 
-def _told(call: CallOfThread, cluster: str, stray: list[list[object]]) -> dict[str, object]:
+def _wait_of(call: CallOfThread, cluster: str, stray: list[UnreceivedMessage]) -> Wait:
     """Return what is known of a call; what native MPI has for it with another tag is `stray`."""
     with looking:
-        return _details_of(call, cluster, stray) if call.goes_on else facts_of_call(call)
+        return _detailed(call, cluster, stray) if call.goes_on else wait_in(call)
 
 
-def _details_of(call: CallOfThread, cluster: str, stray: list[list[object]]) -> dict[str, object]:
+def _detailed(call: CallOfThread, cluster: str, stray: list[UnreceivedMessage]) -> Wait:
     name, *told = call.written or (call.name,)
     is_wait = name in WAITS
     peers = NamedPeers(None if is_wait or not told else told[0], cluster)
@@ -268,18 +290,19 @@ def _details_of(call: CallOfThread, cluster: str, stray: list[list[object]]) -> 
     known = [one for one in parts if one is not None]
     m: Any = peers.members or (_members_of_request(told[0]) if is_wait and told else None)
     if m is not peers.members:
-        peers.facts = [m.context.hex(), _name_of(None, m.native), _runs(_names_of(_all_of(m)))]
-    is_collective = any(one[0] == "collective" for one in known)
+        peers.comm = _known(m, None)
+    is_collective = any(one.kind == COLLECTIVE for one in known)
     root, data = told[1:3] if name in calls.COLLECTIVES else (None, None)
     has_size = name in calls.COLLECTIVES and calls.COLLECTIVES[name].equal
-    return facts_of_call(call) | {
-        "parts": known or [list(_UNKNOWN)],
-        "comm": peers.facts,
-        "needs_all": needs_all,
-        "turn": m.collecting.mismatches.count if is_collective and m and m.collecting else None,
-        "root": peers.name(root) if is_collective else "",
-        "size": _size(data) if has_size else None,
-    }
+    return wait_in(
+        call,
+        tuple(known) or (_UNKNOWN,),
+        peers.comm,
+        needs_all=needs_all,
+        turn=m.collecting.mismatches.count if is_collective and m and m.collecting else None,
+        root=peers.name(root) if is_collective else "",
+        size=_size(data) if has_size else None,
+    )
 
 
 def _size(buffer: object) -> int | None:
@@ -292,13 +315,13 @@ def _size(buffer: object) -> int | None:
 def _parts(name: str, told: Sequence[Any], peers: NamedPeers) -> tuple[list[Part | None], bool]:
     """Return what a call waits for, and whether it waits for all of it."""
     if name in SENDS:
-        return [peers.part("send", *told[1:])], True
+        return [peers.part(SEND, *told[1:])], True
     if name in RECEIVES:
-        return [peers.part("receive", *told[1:])], True
+        return [peers.part(RECEIVE, *told[1:])], True
     if name in EXCHANGES:
-        return [peers.part("receive", *told[1:3]), peers.part("send", *told[3:])], True
+        return [peers.part(RECEIVE, *told[1:3]), peers.part(SEND, *told[3:])], True
     if name in COLLECTIVES:
-        return [list(_COLLECTIVE)], True
+        return [_COLLECTIVE], True
     requests = told[0] if told else None
     if isinstance(requests, (list, tuple)):
         parts = [part for one in requests for part in _parts_of_request(one)]
@@ -315,29 +338,31 @@ def _parts_of_request(request: object) -> list[Part | None]:
         return [] if operation.done else _parts_of(operation, m)
     source = getattr(request, "_source", None)
     if m is not None and source is not None:
-        return [["receive", str(here().everybody[m.peers[source]]), None, False]]
-    return [list(_UNKNOWN)]
+        sender = str(here().everybody[m.peers[source]])
+        return [Part(RECEIVE, sender, is_tag_known=False)]
+    return [_UNKNOWN]
 
 
 def _parts_of(operation: Operation, m: CommunicatorMembers) -> list[Part | None]:
     if isinstance(operation, Both):
         return [part for one in operation.parts() for part in _parts_of(one, m)]
     if isinstance(operation, Task):
-        return [list(_COLLECTIVE)]
+        return [_COLLECTIVE]
     if isinstance(operation, FarSend):
-        return [["send", str(here().everybody[one]), None, False] for one in operation.awaited()]
+        receivers = (str(here().everybody[one]) for one in operation.awaited())
+        return [Part(SEND, one, is_tag_known=False) for one in receivers]
     if isinstance(operation, PendingReceive):
         return _parts_of(operation.receive, m)
     if isinstance(operation, Receive):
         return [_part_of_pattern(operation.asked.pattern, m)]
     if isinstance(operation, BlockingProbe):
         return [_part_of_pattern(operation.pattern, m)]
-    return [list(_UNKNOWN)]
+    return [_UNKNOWN]
 
 
 def _part_of_pattern(pattern: Pattern, m: CommunicatorMembers) -> Part:
     sender = "" if pattern.rank is ANY else str(here().everybody[m.peers[pattern.rank]])
-    return ["receive", sender, None if pattern.tag is ANY else pattern.tag, True]
+    return Part(RECEIVE, sender, None if pattern.tag is ANY else int(pattern.tag))
 
 
 def _members(comm: object) -> CommunicatorMembers | None:
@@ -356,8 +381,10 @@ def _members_of_request(waited: Any) -> Any:
 # --- names ----------------------------------------------------------------------------------------
 
 
-def _all_of(m: CommunicatorMembers) -> list[int]:
-    return sorted({*m.group, *m.peers})
+def _known(m: CommunicatorMembers, comm: object) -> KnownCommunicator:
+    """Return a communicator of the machine as its members see it."""
+    members = _runs(_names_of(sorted({*m.group, *m.peers})))
+    return KnownCommunicator(m.context.hex(), _name_of(comm, m.native), members)
 
 
 def _names_of(indexes: Iterable[int]) -> list[str]:
@@ -386,16 +413,13 @@ def _world_ranks(group: MPI.Group) -> list[int]:
     return list(MPI.Group.Translate_ranks(group, None, world))
 
 
-def _runs(names: Sequence[str]) -> list[list[object]]:
-    """Return ranks by name as ranges: the cluster, the first and the last one."""
-    found: list[list[object]] = []
-    for cluster, ranks in groupby(map(RankName.parse, names), lambda name: name.cluster):
-        first = last = None
-        for rank in (name.rank for name in ranks):
-            if last is None or rank != last + 1:
-                if last is not None:
-                    found.append([cluster, first, last])
-                first = rank
-            last = rank
-        found.append([cluster, first, last])
-    return found
+def _runs(names: Sequence[str]) -> tuple[Run, ...]:
+    """Return ranks by name as ranges."""
+    found: list[Run] = []
+    for name in map(RankName.parse, names):
+        cluster, first, last = found[-1] if found else ("", 0, 0)
+        if (cluster, last + 1) == (name.cluster, name.rank):
+            found[-1] = cluster, first, name.rank
+        else:
+            found.append((name.cluster, name.rank, name.rank))
+    return tuple(found)

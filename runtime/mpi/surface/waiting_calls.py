@@ -10,12 +10,23 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from runtime import calls
+from runtime.clocks import name_of_clock
 from runtime.home import HOME, OWN_FRAMES
+from runtime.machine.rank_states import (
+    COLLECTIVE,
+    UNKNOWN,
+    KnownCommunicator,
+    Part,
+    RankState,
+    RecoveryState,
+    UnreceivedMessage,
+    Wait,
+)
 from runtime.mpi.progress.latest_calls import begun, of_threads
 
 if TYPE_CHECKING:
@@ -99,9 +110,21 @@ class ThreadsLook:
 
     def __init__(self) -> None:
         self.calls: list[CallOfThread] = []
+        self.besides: list[Wait] = []
+        """What they wait for in other libraries of ours."""
         self.may_act = False
         self.threads = 0
         self.at = ""
+
+
+class MessagesLook:
+    """What is known of the messages of a rank, and of its communicators, at one moment."""
+
+    def __init__(self) -> None:
+        self.turns: tuple[tuple[str, int], ...] = ()
+        self.unreceived: list[UnreceivedMessage] = []
+        self.intercepted: tuple[str, ...] = ()
+        self.recoveries: tuple[RecoveryState, ...] = ()
 
 
 class CallWatch:
@@ -177,55 +200,70 @@ class CallWatch:
         return Mark(self._count, call)
 
 
-def plain_state(
-    watch: CallWatch, told: Callable[[CallOfThread], dict[str, object]], *, with_stacks: bool
-) -> dict[str, object]:
-    """Return what a rank reports from its stacks; `told` adds details of each call."""
-    look = watch.look()
-    return {
-        "waits": [told(one) for one in look.calls],
-        "at": look.at,
-        "may_act": look.may_act,
-        "alone": look.threads == 1,
-        "turns": {},
-        "unreceived": [],
-        "stacks": stacks() if with_stacks else [],
-        "host": os.uname().nodename,
-        "pid": os.getpid(),
-        **_resources(),
-    }
-
-
-def _resources() -> dict[str, object]:
+def state_seen(
+    rank: str,
+    look: ThreadsLook,
+    waits: Iterable[Wait],
+    messages: MessagesLook,
+    *,
+    with_stacks: bool,
+) -> RankState:
+    """Return what a rank reports from a look at its threads; `waits` are its calls of MPI."""
     import resource  # only where somebody asks
 
     used = resource.getrusage(resource.RUSAGE_SELF)
-    return {"memory": used.ru_maxrss * 1024, "cpu": used.ru_utime + used.ru_stime}
+    return RankState(
+        rank,
+        (*waits, *look.besides),
+        look.at,
+        look.may_act,
+        messages.turns,
+        tuple(messages.unreceived),
+        intercepted=messages.intercepted,
+        recoveries=messages.recoveries,
+        stacks=stacks() if with_stacks else (),
+        host=os.uname().nodename,
+        pid=os.getpid(),
+        is_alone=look.threads == 1,
+        memory=used.ru_maxrss * 1024,
+        cpu=used.ru_utime + used.ru_stime,
+        clock=time.monotonic(),
+        clock_of=name_of_clock(),
+    )
 
 
-def state_of_any_rank(name: str, watch: CallWatch, with_stacks: bool) -> dict[str, object]:
+def state_of_any_rank(rank: str, look: ThreadsLook, with_stacks: bool) -> RankState:
     """Return what a rank is doing that does not use the MPI of the machine."""
-    del name
-    return plain_state(watch, facts_of_call, with_stacks=with_stacks)
+    waits = map(wait_in, look.calls)
+    return state_seen(rank, look, waits, MessagesLook(), with_stacks=with_stacks)
 
 
-def facts_of_call(call: CallOfThread) -> dict[str, object]:
-    """Return what is known of any call, including mpi4py's own."""
-    kind = "collective" if call.name in COLLECTIVES else "unknown"
-    return {
-        "call": call.name,
-        "began": call.began,
-        "is-mpi": bool(call.written or call.name in OF_MPI or call.began or begun.objects),
-        "parts": [[kind, "", None, False]],
-        "comm": ["", "", []],
-        "needs_all": True,
-        "turn": None,
-        "root": "",
-        "seconds": call.seconds,
-        "where": call.where,
-        "serial": call.mark.serial,
-        "size": None,
-    }
+def wait_in(
+    call: CallOfThread,
+    parts: tuple[Part, ...] = (),
+    comm: KnownCommunicator = KnownCommunicator(),  # noqa: B008 - it is frozen
+    *,
+    needs_all: bool = True,
+    turn: int | None = None,
+    root: str = "",
+    size: int | None = None,
+) -> Wait:
+    """Return what is known of any call, including mpi4py's own, with these details of it."""
+    kind = COLLECTIVE if call.name in COLLECTIVES else UNKNOWN
+    return Wait(
+        call.name,
+        parts or (Part(kind, is_tag_known=False),),
+        comm,
+        needs_all,
+        turn,
+        root,
+        call.seconds,
+        call.where,
+        call.mark.serial,
+        size,
+        call.began,
+        bool(call.written or call.name in OF_MPI or call.began or begun.objects),
+    )
 
 
 def where(frame: FrameType) -> str:
@@ -251,7 +289,7 @@ def program_frame(frame: FrameType) -> FrameType:
     return frame
 
 
-def stacks() -> list[list[str]]:
+def stacks() -> tuple[tuple[str, str], ...]:
     """Return the name and stack of each thread of the program, as tracebacks show them.
 
     A stack ends where it enters our MPI.
@@ -270,8 +308,8 @@ def stacks() -> list[list[str]]:
             for one in summary
             if not one.filename.startswith(OWN_FRAMES) and one.filename != _OBSERVER
         ]
-        found.append([name, "".join(traceback.format_list(own))])
-    return found
+        found.append((name, "".join(traceback.format_list(own))))
+    return tuple(found)
 
 
 def _names_of_threads() -> dict[int, str]:

@@ -21,7 +21,8 @@ from runtime.views.facts import (
 # What explains waits is imported when somebody waits for long.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from runtime.waits import RankState, Wait, WaitFinding
+    from runtime.machine.rank_states import RankState, Wait
+    from runtime.waits import WaitFinding
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from runtime.clocks import Clocks, name_of_clock
 from runtime.coupling.deployed_codes import CallLater
 from runtime.lifecycle.events import Explain, Explained, LeftBehind, Stuck
 from runtime.machine.contracts import Facts
-from runtime.machine.deaths import RankDeath
+from runtime.machine.deaths import RankDeath, UnreadableReport
+from runtime.machine.rank_states import RankState, UnreceivedMessage, UnsentMessage
 from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
@@ -29,13 +30,7 @@ from runtime.views.stream import FactStream
 # What explains them is imported when somebody waits for long.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from runtime.waits import (
-        RankState,
-        RankStates,
-        UnreceivedMessage,
-        UnsentMessage,
-        WaitFinding,
-    )
+    from runtime.waits import RankStates, WaitFinding
 
 ANSWERS = 1.5
 """How many seconds to wait for answers; ranks in a call that lets no other thread run give none."""
@@ -113,7 +108,7 @@ class WaitReports:
         self._is_look_due = False
         self._running: set[str] = set()
         self._ended: dict[str, str] = {}
-        self._at_end: dict[str, Facts] = {}  # not parsed before somebody needs it
+        self._at_end: dict[str, RankState] = {}
         self._numbers = 0
         self.clocks = Clocks(name_of_clock())
         self._round: _Round | None = None
@@ -189,11 +184,13 @@ class WaitReports:
 
     def answered(self, rank: str, number: int, state: Facts) -> None:
         """Take what a rank tells; what is not understood is in the log, and ends nothing."""
-        if number == AT_THE_END:
-            self._at_end[rank] = state
+        try:
+            known = RankState.parse(rank, state)
+        except UnreadableReport as fault:
+            _log.debug("what %s says of its calls is not understood: %s", rank, fault)
             return
-        known = _state(rank, state)
-        if known is None:
+        if number == AT_THE_END:
+            self._at_end[rank] = known
             return
         if number == UNASKED:
             longest = max((one.seconds for one in known.waits), default=0.0)
@@ -202,9 +199,8 @@ class WaitReports:
                 self._is_telling_due = True
                 self.ask(self._report_waits)
             return
-        if type(clock := state.get("clock")) is float:  # of a late answer, too
-            name = str(state.get("clock_of", ""))
-            self.clocks.answered(rank, name, number, clock, time.monotonic())
+        if known.clock:  # of a late answer, too
+            self.clocks.answered(rank, known.clock_of, number, known.clock, time.monotonic())
         if self._round is not None and number == self._round.number:
             self._round.answers[rank] = known
             self._go_on_if_complete()
@@ -269,7 +265,7 @@ class WaitReports:
         One with data is suspicious. One that is a mere sign may be left by a correct program, such
         as the second word to end for a worker that has ended: that is a note in the log.
         """
-        if not any(_leaves_any(state) for state in self._at_end.values()):
+        if not any(state.unreceived or state.unsent for state in self._at_end.values()):
             return
         left: list[tuple[str, str, UnreceivedMessage | UnsentMessage]] = []
         for rank, state in sorted(self._of_ranks({}).last.items()):
@@ -337,11 +333,9 @@ class WaitReports:
     def _of_ranks(self, states: dict[str, RankState]) -> RankStates:
         from runtime.waits import RankStates, of_ranks
 
-        read = {rank: _state(rank, state) for rank, state in self._at_end.items()}
-        last = {rank: state for rank, state in read.items() if state is not None}
         if self._replicas:
-            return of_ranks(states, self._ended, last, self._replicas)
-        return RankStates(states, self._ended, last)
+            return of_ranks(states, self._ended, self._at_end, self._replicas)
+        return RankStates(states, self._ended, dict(self._at_end))
 
     def _unreported(self, seen: Snapshot) -> Snapshot:
         """Return it without what was told before."""
@@ -372,23 +366,6 @@ class WaitReports:
             ((rank, one.where) for rank in asked for one in seen.states[rank].waits),
             in_collectives=any(one.is_collective and one.seconds >= self._limit for one in waits),
         )
-
-
-def _state(rank: str, state: Facts) -> RankState | None:
-    """Return what a rank tells of its calls as a value; None if it is not understood."""
-    from runtime.waits import state_from
-
-    try:
-        return state_from(rank, state)
-    except (KeyError, TypeError, ValueError) as fault:
-        _log.debug("what %s says of its calls is not understood: %s", rank, fault)
-        return None
-
-
-def _leaves_any(state: object) -> bool:
-    if not isinstance(state, dict):
-        return True
-    return bool(state.get("unreceived", True)) or bool(state.get("unsent"))
 
 
 def _identity(finding: WaitFinding) -> str:

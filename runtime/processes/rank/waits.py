@@ -12,8 +12,9 @@ TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from runtime.machine.rank_states import RankState, UnreceivedMessage
     from runtime.machine.wrapper import RankWrapper
-    from runtime.mpi.surface.waiting_calls import CallWatch
+    from runtime.mpi.surface.waiting_calls import CallWatch, ThreadsLook
     from runtime.processes.rank.native_objects import NativeObjects
 
 LOOKS = 4
@@ -41,7 +42,7 @@ class RankWaits:
         self._lock = _thread.allocate_lock()
         self._watch: CallWatch | None = None
         self._has_ended = self._is_last = False
-        self._left: object = []
+        self._left: tuple[UnreceivedMessage, ...] = ()
         self.end_now: Callable[[], None] = lambda: None
         """Does what is done before MPI is finalised, now."""
         wrapper.state_of_program = self.state
@@ -57,16 +58,16 @@ class RankWaits:
         if self._limit > 0:
             _thread.start_new_thread(self._run, ())
 
-    def state(self, with_stacks: bool) -> dict[str, object]:
+    def state(self, with_stacks: bool) -> RankState:
         """Return what the rank is doing."""
         with self._lock:
             if self._watch is None:
                 from runtime.mpi.surface.waiting_calls import CallWatch
 
                 self._watch = CallWatch()
-            state = _state_reporter()(self._wrapper.name, self._watch, with_stacks)
-            _add_messages_of_codes(state)
-            return {**state, **_clock()}
+            look = self._watch.look()
+            _look_at_codes(look)
+            return _state_reporter()(self._wrapper.name, look, with_stacks)
 
     def ended(self, code: int) -> None:
         """Tell which messages are left that nobody has received; no more is told afterwards."""
@@ -86,13 +87,13 @@ class RankWaits:
             from runtime.mpi.surface.rank_state import state_at_end
 
             try:
-                state = state_at_end()
+                state = state_at_end(self._wrapper.name)
             except Exception:  # the program has ended well, whatever is wrong here
                 _log.exception("what this rank has not received is not known")
                 return
-            if state["turns"] or state["unreceived"]:
-                self._left = state["unreceived"]
-                self._wrapper.appeals.waiting(self._wrapper.member, AT_THE_END, state)
+            if state.turns or state.unreceived:
+                self._left = state.unreceived
+                self._tell(AT_THE_END, state)
 
     def last(self) -> None:
         """Wait until all ranks of the cluster end, and tell what has come meanwhile.
@@ -107,12 +108,15 @@ class RankWaits:
 
         try:
             wait_for_the_ends_of_all()
-            state = state_at_end()
+            state = state_at_end(self._wrapper.name)
         except Exception:  # one has failed, or MPI is finalised already
             _log.debug("what came at the end is not known", exc_info=True)
             return
-        if state["unreceived"] != self._left or state["unsent"]:
-            self._wrapper.appeals.waiting(self._wrapper.member, AT_THE_END, state)
+        if state.unreceived != self._left or state.unsent:
+            self._tell(AT_THE_END, state)
+
+    def _tell(self, number: int, state: RankState) -> None:
+        self._wrapper.appeals.waiting(self._wrapper.member, number, state.plain)
 
     def _run(self) -> None:
         try:
@@ -121,17 +125,15 @@ class RankWaits:
             _log.exception("the calls of this rank are not watched any more")
 
     def _sample(self) -> None:
-        reported: set[object] = set()
+        reported: set[int] = set()
         while not self._has_ended:
             time.sleep(min(max(self._limit / LOOKS, LEAST), MOST))
             self._look_at_native_code()
             state = self.state(False)
-            calls = state["waits"]
-            assert isinstance(calls, list)
-            late = {one["serial"] for one in calls if one["seconds"] >= self._limit}
+            late = {one.serial for one in state.waits if one.seconds >= self._limit}
             if late - reported and not self._has_ended:
                 reported = late
-                self._wrapper.appeals.waiting(self._wrapper.member, UNASKED, state)
+                self._tell(UNASKED, state)
 
     def _look_at_native_code(self) -> None:
         """Tell of libraries that the program has loaded and that compute on this cluster alone."""
@@ -139,18 +141,18 @@ class RankWaits:
             self._wrapper.appeals.uses_native_mpi(self._wrapper.member, files)
 
 
-def _add_messages_of_codes(state: dict[str, object]) -> None:
+def _look_at_codes(look: ThreadsLook) -> None:
     """Add the waits for messages of other codes."""
     coupled = sys.modules.get("runtime.coupling.rank_side")
-    for thread, call in () if coupled is None else coupled.awaited():
-        from runtime.mpi.surface.waiting_calls import line_of
+    if coupled is None:
+        return
+    from runtime.mpi.surface.waiting_calls import line_of
 
-        line, waits = line_of(thread), state["waits"]
-        assert isinstance(waits, list)
-        if line and call["parts"]:
-            waits.append({**call, "where": line})
+    for wait in coupled.awaited(line_of):
+        if wait.where and wait.parts:
+            look.besides.append(wait)
         else:
-            state["may_act"] = True
+            look.may_act = True
 
 
 def _clock() -> dict[str, object]:
@@ -167,7 +169,7 @@ def _has_communicators() -> bool:
     return are_made is not None and bool(are_made())
 
 
-def _state_reporter() -> Callable[[str, CallWatch, bool], dict[str, object]]:
+def _state_reporter() -> Callable[[str, ThreadsLook, bool], RankState]:
     if _has_communicators():
         from runtime.mpi.surface.rank_state import state_of_rank
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heappop, heappush
 from itertools import count
@@ -15,6 +15,7 @@ from runtime.lifecycle.events import Explained, LeftBehind
 from runtime.machine.calls import stub
 from runtime.machine.contracts import Orders
 from runtime.machine.deaths import Observation, RankDeath, Witness
+from runtime.machine.rank_states import KnownCommunicator, Part, RankState, Wait
 from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.wait_facts import Snapshot
@@ -24,16 +25,7 @@ from runtime.topology import NO_NAMES
 from runtime.views.facts import Fact, WaitExplained
 from runtime.views.stream import FactStream, nothing
 
-AT_REST: dict[str, Any] = {
-    "waits": (),
-    "at": "program.py:1",
-    "may_act": True,
-    "turns": {},
-    "unreceived": (),
-    "stacks": (),
-    "host": "here",
-    "pid": 1,
-}
+AT_REST = RankState("", at="program.py:1", may_act=True, host="here", pid=1)
 
 
 def ended(rank: str) -> RankDeath:
@@ -103,7 +95,7 @@ def test_ranks_that_all_end_between_the_two_questions_are_told_as_ended() -> Non
         reports.rank_ready(rank)
     reports.ask(script.seen.append)
     for rank in ("0:0:0", "0:1:0"):
-        reports.answered(rank, script.asked[-1], AT_REST)
+        reports.answered(rank, script.asked[-1], AT_REST.plain)
     assert not script.seen  # one question is not enough
     for rank in ("0:0:0", "0:1:0"):
         reports.rank_ended("", ended(rank))
@@ -113,29 +105,20 @@ def test_ranks_that_all_end_between_the_two_questions_are_told_as_ended() -> Non
     assert len(script.asked) == 2
 
 
-IN_RECV: dict[str, Any] = AT_REST | {
-    "may_act": False,
-    "waits": [
-        {
-            "call": "recv",
-            "parts": [("receive", "0:0:1", 7, True)],
-            "comm": ("", "COMM_WORLD", (("0:0", 0, 1),)),
-            "turn": None,
-            "needs_all": True,
-            "root": "",
-            "seconds": 0.1,
-            "where": "",
-            "serial": 1,
-            "size": None,
-        }
-    ],
-}
+RECV = Wait(
+    "recv",
+    (Part("receive", "0:0:1", 7),),
+    KnownCommunicator(name="COMM_WORLD", members=(("0:0", 0, 1),)),
+    seconds=0.1,
+    serial=1,
+)
+IN_RECV = replace(AT_REST, may_act=False, waits=(RECV,))
 
 
 class Simulated:
     """Ranks that answer at once, on a clock that stands still but for what is put off."""
 
-    def __init__(self, doing: Mapping[str, Callable[[float], dict[str, Any]]]) -> None:
+    def __init__(self, doing: Mapping[str, Callable[[float], RankState]]) -> None:
         self.now = 0.0
         self.known = Run(lambda: self.now)
         self.left = self.known.left
@@ -151,7 +134,7 @@ class Simulated:
 
     def _ask(self, _interface: str, _operation: str, args: tuple[Any, ...]) -> None:
         for rank, doing in self._doing.items():
-            state = doing(self.now)
+            state = doing(self.now).plain
             self.later(0, partial(self.reports.answered, rank, args[0], state))
 
     def run(self, until: float) -> None:
@@ -161,9 +144,8 @@ class Simulated:
         self.now = max(self.now, until)
 
 
-def in_recv_from(peer: str) -> dict[str, Any]:
-    (wait,) = IN_RECV["waits"]
-    return IN_RECV | {"waits": [wait | {"parts": [("receive", peer, 7, True)]}]}
+def in_recv_from(peer: str) -> RankState:
+    return replace(IN_RECV, waits=(replace(RECV, parts=(Part("receive", peer, 7),)),))
 
 
 @pytest.mark.parametrize("is_wanted", [True, False])
@@ -222,13 +204,7 @@ def test_a_rank_that_begins_to_wait_long_after_the_end_of_another_is_known_too()
     assert not are_all
 
 
-IN_WAIT: dict[str, Any] = IN_RECV | {
-    "waits": [
-        IN_RECV["waits"][0]
-        | {"call": "Wait", "began": "Irecv", "is-mpi": True}
-        | {"parts": [("unknown", "", None, False)]}
-    ]
-}
+WAIT = replace(RECV, call="Wait", began="Irecv", parts=(Part("unknown", is_tag_known=False),))
 
 
 def test_what_a_rank_tells_while_others_are_asked_is_explained_afterwards(
@@ -238,7 +214,7 @@ def test_what_a_rank_tells_while_others_are_asked_is_explained_afterwards(
     ranks.reports.rank_ready("0:1:0")
     ranks.reports.ask(lambda seen: ranks.reports.rank_ended("", ended("0:1:0")))
     for _ in range(2):
-        ranks.reports.answered("0:0:0", 0, in_recv_from("0:1:0"))
+        ranks.reports.answered("0:0:0", 0, in_recv_from("0:1:0").plain)
     ranks.run(5)
     assert [one.getMessage() for one in caplog.records] == [
         "these ranks wait and can never go on:\n"
@@ -260,12 +236,11 @@ def test_a_native_request_is_believed_to_wait_for_ranks_when_it_was_told_of(
     seconds: float, is_of_mpi: bool, is_alone: bool, is_left: bool
 ) -> None:
     """It may be for a file, or for another thread: only native MPI knows."""
-    (wait,) = IN_WAIT["waits"]
-    long = wait | {"seconds": seconds, "is-mpi": is_of_mpi}
-    state = IN_WAIT | {"waits": [long], "alone": is_alone}
+    long = replace(WAIT, seconds=seconds, is_of_mpi=is_of_mpi)
+    state = replace(IN_RECV, waits=(long,), is_alone=is_alone)
     ranks = Simulated({"0:0:0": lambda _: state})
     ranks.reports.rank_ready("0:0:1")
-    ranks.reports.answered("0:0:0", 0, IN_WAIT | {"waits": [wait | {"seconds": 20.0}]})
+    ranks.reports.answered("0:0:0", 0, replace(IN_RECV, waits=(replace(WAIT, seconds=20.0),)).plain)
     ranks.reports.rank_ended("", ended("0:0:1"))
     ranks.run(60)
     words = "0:0:0 waits in Wait for Irecv: all others have ended"

@@ -1,6 +1,7 @@
 """What is told of ranks that are several processes."""
 
-from runtime.waits import Part, RankState, Wait, explain, of_ranks
+from runtime.machine.rank_states import Part, RankState, Wait
+from runtime.waits import explain, of_ranks
 
 RANKS = {"0:0:0": 0, "0:0:1": 1, "0:1:0": 0, "0:1:1": 1}
 

@@ -6,17 +6,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from runtime.waits import (
+from runtime.machine.rank_states import (
     KnownCommunicator,
     Part,
     RankState,
     UnreceivedMessage,
     Wait,
-    explain,
-    left_behind,
-    state_from,
-    steady,
 )
+from runtime.waits import explain, left_behind, steady
 
 A, B, C, D = "0:0:0", "0:0:1", "0:1:0", "1:0:0"
 WORLD = KnownCommunicator("w", "MPI_COMM_WORLD", (("0:0", 0, 1), ("0:1", 0, 0), ("1:0", 0, 0)))
@@ -54,10 +51,10 @@ def test_two_that_receive_from_each_other_are_a_circle() -> None:
 
 def test_the_words_of_a_circle_through_a_barrier() -> None:
     states = {
-        B: RankState(B, (receive(D),), turns={"w": 2}),
-        D: RankState(D, (collective("Barrier", turn=3),), turns={"w": 3}),
-        A: RankState(A, may_act=True, turns={"w": 3}),
-        C: RankState(C, may_act=True, turns={"w": 3}),
+        B: RankState(B, (receive(D),), turns=(("w", 2),)),
+        D: RankState(D, (collective("Barrier", turn=3),), turns=(("w", 3),)),
+        A: RankState(A, may_act=True, turns=(("w", 3),)),
+        C: RankState(C, may_act=True, turns=(("w", 3),)),
     }
     assert [str(one) for one in explain(states, {})] == [
         f"{B} waits in Recv from {D} tag 7, which waits in Barrier on COMM_WORLD"
@@ -107,12 +104,12 @@ def test_a_barrier_names_those_that_have_not_entered_it() -> None:
 
 
 def test_a_member_that_has_left_the_collective_is_not_missed() -> None:
-    last = {B: RankState(B, turns={"w": 4})}
-    states = {A: RankState(A, (collective("Reduce", turn=4, comm=TWO),), turns={"w": 4})}
+    last = {B: RankState(B, turns=(("w", 4),))}
+    states = {A: RankState(A, (collective("Reduce", turn=4, comm=TWO),), turns=(("w", 4),))}
     assert explain(states, {B: "exit code 0"}, last, limit=1.0) == []
     (found,) = explain(states, {B: "exit code 0"})
     assert found.kind == "slow"  # B told nothing at its end, and may have done its part
-    early = {B: RankState(B, turns={"w": 3})}
+    early = {B: RankState(B, turns=(("w", 3),))}
     (found,) = explain(states, {B: "exit code 0"}, early)
     assert found.kind == "ended"
 
@@ -178,8 +175,8 @@ def test_a_rank_that_does_not_answer_may_do_anything() -> None:
 def test_a_long_wait_for_one_that_computes_says_where_that_is() -> None:
     wait = Wait("Barrier", (Part("collective"),), TWO, turn=2, seconds=31.0)
     states = {
-        A: RankState(A, (wait,), turns={"w": 2}),
-        B: RankState(B, at="sim.py:40 in step", may_act=True, turns={"w": 1}),
+        A: RankState(A, (wait,), turns=(("w", 2),)),
+        B: RankState(B, at="sim.py:40 in step", may_act=True, turns=(("w", 1),)),
     }
     assert [str(one) for one in explain(states, {}, limit=30.0)] == [
         f"{A} waits in Barrier on COMM_WORLD; {B} is at sim.py:40 in step"
@@ -193,7 +190,7 @@ def test_different_sizes_of_data_in_one_collective_are_told_of() -> None:
         rank: RankState(
             rank,
             (Wait("Allgather", (Part("collective"),), WORLD, turn=1, size=size, seconds=9.0),),
-            turns={"w": 1},
+            turns=(("w", 1),),
         )
         for rank, size in sizes.items()
     }
@@ -210,44 +207,6 @@ def test_a_call_that_is_over_a_moment_later_was_no_wait() -> None:
     assert steady(before, after)[A].waits == ()
     assert steady(before, after)[A].may_act
     assert steady(before, before)[A].waits == before[0].waits
-
-
-TOLD = {
-    "waits": [
-        {
-            "call": "Recv",
-            "parts": [["receive", C, 7, True]],
-            "comm": ["w", "world", [["0:0", 0, 1]]],
-            "needs_all": True,
-            "turn": None,
-            "root": "",
-            "seconds": 2.0,
-            "where": "ring.py:3",
-            "serial": 4,
-            "size": None,
-        }
-    ],
-    "at": "ring.py:3",
-    "may_act": False,
-    "turns": {"w": 2},
-    "unreceived": [[C, 8, 16, "world"]],
-    "stacks": [["MainThread", "..."]],
-    "host": "here",
-    "pid": 12,
-}
-
-
-def test_what_a_rank_tells_is_read() -> None:
-    known = state_from(A, TOLD)
-    (wait,) = known.waits
-    assert (wait.parts, wait.comm.ranks) == ((Part("receive", C, 7),), (A, B))
-    assert known.unreceived == (UnreceivedMessage(C, 8, 16, "world"),)
-
-
-@pytest.mark.parametrize("missing", sorted(TOLD))
-def test_what_is_no_state_is_refused(missing: str) -> None:
-    with pytest.raises((KeyError, ValueError, TypeError)):
-        state_from(A, {name: one for name, one in TOLD.items() if name != missing})
 
 
 @pytest.mark.parametrize(("gone", "expected"), [(B, True), (C, False)])
@@ -267,15 +226,6 @@ def test_what_interceptors_did_is_told_where_ranks_wait_and_not_elsewhere() -> N
     waiting = {A: RankState(A, intercepted=(dropped,)), C: RankState(C, (receive(A),))}
     assert [str(one) for one in explain(waiting, {})][-1] == f"{A}: {dropped}"
     assert explain({A: waiting[A]}, {}) == []
-
-
-def test_what_interceptors_did_travels_with_the_state_of_a_rank() -> None:
-    told = {
-        **{"waits": [], "at": "", "may_act": False, "turns": {}, "unreceived": [], "stacks": []},
-        **{"host": "", "pid": 0},
-    }
-    assert state_from(A, told).intercepted == ()
-    assert state_from(A, {**told, "intercepted": ["held"]}).intercepted == ("held",)
 
 
 THREE = KnownCommunicator("", "MPI_COMM_WORLD", (("0:0", 0, 2),))
