@@ -66,7 +66,8 @@ class Views(Protocol):
     def lost(self, reports: list[Facts]) -> None:
         """Tell which ranks have ended, each a `RankDeath` of `runtime.machine.deaths`.
 
-        One with a `lost_to` lives, and is lost to that rank alone.
+        One with a `lost_to` lives, and is lost to that rank alone. One with a `told_to` is for that
+        rank alone, which has asked.
         """
 
     def collected(self, call: str, to: str, group: list[str], data: CollectiveData) -> None:
@@ -107,6 +108,9 @@ class Appeals(Protocol):
 
     def trusts(self, member: str, rank: str) -> None:
         """Report that the other rank is reached again."""
+
+    def awaits_end(self, member: str, rank: str) -> None:
+        """Ask to be told by `Views.lost` once another rank has ended, now if it has already."""
 
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Report the calls of the rank, as the answer to a question with a number.

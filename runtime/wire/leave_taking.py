@@ -14,7 +14,9 @@ ended, or is lost:
 
 No stage has a time limit. How long a peer needs says nothing about it: its machine may be slow, or
 its process stopped. What ends the wait for one that is not there any more is what finds that out:
-its connection, its system that refuses another one, and the failure detectors.
+its connection, its system that refuses another one, the failure detectors, and the launcher, which
+is asked whether its program has ended where there is no connection: what is left for it then
+nobody receives.
 
 Who dials a rank that has gone is told so, instead of being let in.
 """

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 
 _log = logger(__name__)
 
+ASKS_AFTER = 1.0
+"""Seconds after which a rank that ends asks whether a peer has ended to which nothing leads."""
+
 MOST_UNSENT = 100
 """How many messages to a peer that is lost are remembered."""
 
@@ -88,6 +91,8 @@ class Peer:
         self._fault: Exception | None = None  # of the line, until `tick`
         self._end: PeerLost | None = None  # what cannot be fixed, until `tick`
         self._awaited = -1  # the next message, if somebody waits for it
+        self._asks_at: float | None = None  # whether it has ended
+        self._has_asked = False
 
     def __str__(self) -> str:
         """Return how errors and the log name it."""
@@ -99,7 +104,7 @@ class Peer:
     def deadline(self) -> float | None:
         """When `tick` has to be called, if nothing happens before."""
         resuming, opening = self.connection.resuming, self._opening
-        times = [opening.deadline, self.streams.deadline, self.life.deadline]
+        times = [opening.deadline, self.streams.deadline, self.life.deadline, self._asks_at]
         if resuming is not None:
             times += [resuming.deadline, None if opening.is_busy else resuming.next_try]
         return min((one for one in times if one is not None), default=None)
@@ -252,6 +257,8 @@ class Peer:
             self.hang_up()
             self._lose(self._end)
         self._tick_life(now)
+        if self._asks_at is not None and now >= self._asks_at:
+            self._ask_for_end()
 
     def _read_last(self) -> None:
         """Read what the peer had said before its connection broke, such as goodbye.
@@ -528,7 +535,18 @@ class Peer:
             self.leave.look(self._view())
         if self.leave.is_over and self.line is None:
             self._opening.close()
+        can_ask = not (self._has_asked or self.leave.is_over)
+        if can_ask and self._asks_at is None and self.line is None:
+            self._asks_at = self._context.now() + ASKS_AFTER
+            self._context.tick_soon()
         return self.leave.is_over
+
+    def _ask_for_end(self) -> None:
+        """Ask whether it has ended: what is left for it then waits for nobody."""
+        self._asks_at, ask = None, self._context.ask_for_end
+        if ask is not None and self.line is None and not self.leave.is_over:
+            self._has_asked = True
+            ask(self.index)
 
     @property
     def awaited_at_end(self) -> str:

@@ -50,6 +50,8 @@ class RankPeers:
     None instead of a reason withdraws that. By `explain` or `confirm` it is told that the peer
     is lost; until then it is tried to reach it.
     """
+    ask_for_end: Callable[[int], None] | None = None
+    """Asks once for `explain`, now or later, if a peer ends; nobody else is told of a good end."""
     are_all_ends_told = False
     """Whether `explain` is called for each peer that ends, so that none is lost without it."""
 

@@ -155,3 +155,22 @@ def test_a_cluster_without_ranks_relays(tmp_path: Path) -> None:
     assert sorted(lines) == ["3", "3", "3", "hops 2 2 1"]
     ways = json.loads(summary)["connections"]["ways"]
     assert [one["routes"] for one in ways] == [{"through c/relay": 2}]
+
+
+UNWANTED = """
+from time import sleep
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+if comm.rank == 0:
+    sleep(1)  # the other one ends meanwhile
+    comm.send("nobody receives this", 1)
+"""
+
+
+def test_a_rank_does_not_wait_for_one_that_has_ended_and_alone_could_dial(tmp_path: Path) -> None:
+    done = deploy(tmp_path, ["direct", "outwards"], UNWANTED)
+    assert done.returncode == 0, done.stderr
+    said, *messages = done.stderr.splitlines()
+    assert said.endswith("messages that nobody has received:"), done.stderr  # not: a line is cut
+    assert len(messages) == 1, done.stderr

@@ -44,6 +44,27 @@ KEPT = {
         (),
         latency=0.01, rate=1e7, room=64 << 10,
     ),
+    # A rank at its end asked one to dial that had ended, and waited for 22 s until it suspected it.
+    "a notice for one that alone could dial, and has ended": Scenario(
+        314, (INWARDS, OUTWARDS),
+        (Pause(0, 0.5), ProgramMessage(0, 1, 40, is_notice=True)),
+        (),
+        latency=0.001, rate=1e7, room=64 << 10,
+    ),
+    # The same where the host of the one that has ended refuses, as a firewall might: for 15 s.
+    "a notice for one of another host that has ended": Scenario(
+        5086, (INWARDS, ClusterShape(1, 1)),
+        (Pause(0, 0.5), ProgramMessage(0, 1, 40, is_notice=True)),
+        (),
+        latency=0.001, rate=1e7, room=64 << 10,
+    ),
+    # The asker is told, too, where the other one ends only after it was asked for.
+    "a notice for one that ends later": Scenario(
+        315, (INWARDS, OUTWARDS),
+        (Pause(1, 3.0, is_deaf=True), Pause(0, 0.5), ProgramMessage(0, 1, 40, is_notice=True)),
+        (),
+        latency=0.001, rate=1e7, room=64 << 10,
+    ),
 }  # fmt: skip
 
 

@@ -194,6 +194,7 @@ def _listen(
     index_of: Callable[[RankName, int], int | None] = place.index_in
     ended: Callable[[int, int], None] | None = None
     connections.suspect = partial(_report_suspicion, link, place)
+    connections.ask_for_end = partial(_ask_for_end, link, place)
     connections.are_all_ends_told = engine.newcomers is not None or replicated is not None
     if engine.newcomers is not None:
         handle_view = engine.newcomers.handle_view
@@ -272,7 +273,7 @@ def _explain_ends(
             continue
         if one.get("lost_to") == me:
             connections.confirm(index)
-        elif "lost_to" not in one:
+        elif "lost_to" not in one and one.get("told_to", me) == me:
             connections.explain(index, kind(death.sentence(names)))
             if ended is not None:
                 ended(index, death.code)
@@ -280,11 +281,16 @@ def _explain_ends(
 
 def _report_suspicion(link: RankLink, place: Place, index: int, why: Exception | None) -> None:
     """Report that a process cannot be reached, or can be again."""
+    _report_suspicion_of(link, partial(_name_of, place), index, why)
 
-    def name_of(index: int) -> str:
-        return member_name(str(place.everybody[index]), place.incarnation_of(index))
 
-    _report_suspicion_of(link, name_of, index, why)
+def _ask_for_end(link: RankLink, place: Place, index: int) -> None:
+    """Ask to be told once a process has ended."""
+    link.wrapper.appeals.awaits_end(link.wrapper.member, _name_of(place, index))
+
+
+def _name_of(place: Place, index: int) -> str:
+    return member_name(str(place.everybody[index]), place.incarnation_of(index))
 
 
 def _report_suspicion_of(

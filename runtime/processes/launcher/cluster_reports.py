@@ -235,6 +235,10 @@ class ClusterReports:
         """Record that the two ranks reach each other again."""
         self.ranks.trusted(member, rank)
 
+    def awaits_end(self, member: str, rank: str) -> None:
+        """Tell a rank once another one has ended."""
+        self.ranks.asked_for_end(member, rank)
+
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Take in the calls of a rank."""
         self.waits.answered(parsed(member)[0], number, state)

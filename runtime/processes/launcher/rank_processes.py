@@ -16,6 +16,7 @@ from functools import partial
 from runtime.coupling.deployed_codes import CallLater, Codes
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import Step
+from runtime.lifecycle.asked_ends import AskedEnds
 from runtime.lifecycle.events import (
     Announce,
     CondemnRank,
@@ -83,6 +84,7 @@ class RankProcesses:
         self._replacements = Replacements(sum(one.ranks for one in plan.deployment.clusters()))
         self._replaceable = _ranks_that_go_on(plan)
         self._suspicions = Suspicions(self._replacements.incarnation)
+        self._asked = AskedEnds()
         self._lost_places: set[str] = set()
         self._late: set[str] = set()
         self._absent: set[str] = set()
@@ -205,6 +207,7 @@ class RankProcesses:
         """Take in what a rank tells of itself, and let all know where one is in another's place."""
         self._arrivals[rank] = arrival
         self._suspicions.begins(rank)
+        self._asked.begins(rank)
         self._do(self._replacements.ready(rank, arrival))
 
     def replace_lost(self, cluster: str, lost: list[str]) -> None:
@@ -287,10 +290,25 @@ class RankProcesses:
         for one in self._suspicions.goes_on(rank):
             self._decide_later(one, max(self._patience, AFTER_STANDSTILL))
 
+    def asked_for_end(self, by: str, rank: str) -> None:
+        """Tell one rank how another one has ended, now or once it has."""
+        death = self._asked.ask(by, rank)
+        if death is not None:
+            self._tell_end(parsed(by)[0], death)
+
     def rank_ended(self, _: str, death: RankDeath) -> None:
-        """Decide about a rank that was stopped, and has ended so."""
+        """Decide about a rank that was stopped, and has ended so; tell those who have asked."""
         for one in self._suspicions.goes_on(death.who):
             self._decide_later(one)
+        for by in self._asked.ended(death):
+            self._tell_end(by, death)
+
+    def _tell_end(self, to: str, death: RankDeath) -> None:
+        place = self._places[cluster_of(to)]
+        if not place.was_lost:
+            incarnation = self._replacements.incarnation(str(death.rank.place))
+            dated = replace(death.brief, rank=replace(death.rank, incarnation=incarnation))
+            place.orders.lost([dated.plain | {"told_to": to}])
 
     def _decide_later(self, suspicion: Suspicion, patience: float | None = None) -> None:
         after = self._patience if patience is None else patience

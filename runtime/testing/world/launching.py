@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from runtime.launchers.base import Exit
 from runtime.lifecycle import events as run
+from runtime.lifecycle.asked_ends import AskedEnds
 from runtime.lifecycle.failure_report import first_cause
 from runtime.lifecycle.outcome import FirstCause
 from runtime.lifecycle.run_parts import RunParts
@@ -23,6 +24,7 @@ from runtime.step_name import StepKind, StepName
 from runtime.testing.world.engine import Actor, ActorBegun, Due, Effect, Event, WakeAt
 from runtime.testing.world.told import (
     LAUNCHER,
+    EndAsked,
     EndsTold,
     FrontEndEnded,
     Killed,
@@ -57,6 +59,7 @@ class LauncherActor(Actor):
         self.illegal: list[str] = []
         """What happened though it cannot, by the table of the run."""
         self._suspicions = Suspicions(lambda _: 1)
+        self._asked = AskedEnds()
         self._due: list[tuple[float, Suspicion]] = []
         self._explained_at: float | None = None
         self._announced: dict[str, RankDeath] = {}
@@ -96,9 +99,10 @@ class LauncherActor(Actor):
                 yield from self._happen(run.Begin(), now)
             case RunTold(what):
                 if isinstance(what, RankDeath):
-                    for one in self._suspicions.goes_on(what.who):
-                        self._due.append((now + PATIENCE, one))
+                    yield from self._ended(what, now)
                 yield from self._happen(what, now)
+            case EndAsked():
+                yield from self._answer(event)
             case SuspicionTold(by, rank, why):
                 if why:
                     self._due.append((now + PATIENCE, self._suspicions.add(by, rank, why)))
@@ -111,6 +115,17 @@ class LauncherActor(Actor):
                     self._due.append((now + AFTER_STANDSTILL, one))
             case Due():
                 yield from self._do_what_is_due(now)
+
+    def _ended(self, death: RankDeath, now: float) -> Iterator[Effect]:
+        for one in self._suspicions.goes_on(death.who):
+            self._due.append((now + PATIENCE, one))
+        for by in self._asked.ended(death):
+            yield _told_end(by, death)
+
+    def _answer(self, asked: EndAsked) -> Iterator[Effect]:
+        death = self._asked.ask(asked.by, asked.rank)
+        if death is not None:
+            yield _told_end(str(RankName.parse(asked.by).place), death)
 
     def _do_what_is_due(self, now: float) -> Iterator[Effect]:
         due = [one for at, one in self._due if at <= now]
@@ -186,6 +201,10 @@ class LauncherActor(Actor):
             yield TellActor(front_end_of(cluster), told)
 
 
+def _told_end(to: str, death: RankDeath) -> TellActor:
+    return TellActor(front_end_of(_cluster(to)), EndsTold(death, told_to=to))
+
+
 def _cluster(rank: str) -> str:
     return RankName.parse(rank).cluster
 
@@ -243,7 +262,7 @@ class FrontEndActor(Actor):
                 yield from self._hear(rank, what, end, now)
             case RankExited():
                 yield from self._exited(event, now)
-            case SuspicionTold() | StillnessTold():
+            case SuspicionTold() | StillnessTold() | EndAsked():
                 yield TellActor(LAUNCHER, event)
             case _:
                 pass

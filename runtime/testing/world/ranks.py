@@ -17,6 +17,7 @@ from runtime.testing.world.load import Pause, ProgramMessage
 from runtime.testing.world.sockets import WorldProcess
 from runtime.testing.world.told import (
     Come,
+    EndAsked,
     EndsTold,
     RankSaid,
     Released,
@@ -153,6 +154,7 @@ class RankActor(Actor):
             resume_timeout=place.resume_timeout,
         )
         made.suspect = self._suspect
+        made.ask_for_end = self._ask_for_end
         return made
 
     @property
@@ -164,6 +166,10 @@ class RankActor(Actor):
         parties, me = self.place.parties, self.place.index
         told = SuspicionTold(parties[me].member, parties[peer].member, str(why or ""))
         self._tell_front_end(told)
+
+    def _ask_for_end(self, peer: int) -> None:
+        parties, me = self.place.parties, self.place.index
+        self._tell_front_end(EndAsked(parties[me].member, parties[peer].member))
 
     def _tell_front_end(self, told: Event) -> None:
         front_end = front_end_of(RankName.parse(self.name).cluster)
@@ -190,7 +196,7 @@ class RankActor(Actor):
             return
         if event.lost_to == self.name:
             self.peers.confirm(index)
-        elif not event.lost_to:
+        elif not event.lost_to and event.told_to in ("", self.name):
             kind = PeerLost if death.code else PeerLeft
             self.peers.explain(index, kind(f"{death.who} {death.how}"))
 

@@ -36,6 +36,14 @@ class SuspicionTold(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class EndAsked(Event):
+    """A rank that ends asks to be told once another one has ended."""
+
+    by: str
+    rank: str
+
+
+@dataclass(frozen=True, slots=True)
 class StillnessTold(Event):
     """A rank stands still, or goes on."""
 
@@ -112,7 +120,8 @@ class Released(Event):
 
 @dataclass(frozen=True, slots=True)
 class EndsTold(Event):
-    """A rank has ended, or is lost to one rank alone."""
+    """A rank has ended, or is lost to one rank alone, or has ended and only one has asked."""
 
     death: RankDeath
     lost_to: str = ""
+    told_to: str = ""

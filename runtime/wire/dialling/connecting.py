@@ -125,6 +125,7 @@ class PeerContext(EventLoop, Protocol):
     silence: float
     resume_timeout: float
     suspect: Callable[[int, PeerLost | None], None] | None
+    ask_for_end: Callable[[int], None] | None
     are_all_ends_told: bool
 
     def describe(self, peer: int) -> str:

@@ -97,6 +97,7 @@ class FrontEnd:
         """Take what a rank says of its health."""
 
     contribute = ended = unable = aborted = replace = suspects = trusts = waiting = hear
+    awaits_end = hear
 
 
 class Runs:

@@ -62,6 +62,7 @@ class Side:
 
     silence, resume_timeout = 30.0, 20.0
     suspect: Callable[[int, PeerLost | None], None] | None = None
+    ask_for_end: Callable[[int], None] | None = None
     are_all_ends_told = False
 
     def __init__(self, me: int) -> None:
