@@ -33,6 +33,7 @@ from runtime.wire.errors import (
 from runtime.wire.lanes.stream_count import StreamCount
 from runtime.wire.leave_taking import LeaveTaking, LinkUse, PeerView
 from runtime.wire.peer_life import GONE, PeerLife, PeerStage
+from runtime.wire.pending_connection import write_head
 from runtime.wire.stream.duplex import DuplexStream
 from runtime.wire.stream.frames import (
     BYE,
@@ -140,7 +141,7 @@ class Peer:
         """Tell the dialler that nothing more will be said, but what has come."""
         knows = self._duplex.resume and (self.why is None or isinstance(self.why, PeerLeft))
         try:
-            connected.send(self._duplex.go(again=True) if knows else pack(BYE, 0, 0, 0, 0))
+            write_head(connected, self._duplex.go(again=True) if knows else pack(BYE, 0, 0, 0, 0))
         except OSError as fault:
             _log.info("%s was not told of the end: %s", self, fault)
         connected.close()

@@ -24,6 +24,17 @@ def read_head(connected: socket.socket, received: bytes) -> bytes:
     return received
 
 
+def write_head(connected: socket.socket, head: bytes) -> None:
+    """Write a frame's head, the first thing that this end says: all of it, or the connection fails.
+
+    Raises:
+        OSError: it cannot be written, or the system has taken a part of it only.
+    """
+    taken = connected.send(head)
+    if taken < len(head):
+        raise ConnectionError(f"the system has taken {taken} of the first {len(head)} bytes")
+
+
 class PendingConnection:
     """One connection; `is_dialled` says that this end has opened it."""
 

@@ -58,6 +58,14 @@ KEPT = {
         (),
         latency=0.001, rate=1e7, room=64 << 10,
     ),
+    # The system took 8 of the first 20 bytes that were said on a connection: what came then was
+    # read as the rest of them, and a rank that lived was lost.
+    "the first words in two pieces": Scenario(
+        13659, (ClusterShape(2, 0), ClusterShape(1, 1)),
+        (ProgramMessage(2, 1, 1),),
+        (Fault(FaultKind.SWALLOW, 0.5050254168428583, 96, other=79),),
+        latency=0.05, rate=2e5, room=8 << 10,
+    ),
     # The asker is told, too, where the other one ends only after it was asked for.
     "a notice for one that ends later": Scenario(
         315, (INWARDS, OUTWARDS),

@@ -19,7 +19,7 @@ from runtime.transport.transports import stays_on_host
 from runtime.wire.dialling.connecting import Attempt
 from runtime.wire.dialling.line import READ
 from runtime.wire.errors import PeerLost, PeerSilent
-from runtime.wire.pending_connection import PendingConnection
+from runtime.wire.pending_connection import PendingConnection, write_head
 from runtime.wire.stream.frames import AGAIN, ResumePoint
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class SimultaneousOpen:
     def _accept(self, connected: socket.socket, received: bytes) -> None:
         words, waits = self._owner.greet(connected)
         try:
-            connected.send(words)
+            write_head(connected, words)
         except OSError as fault:
             connected.close()
             self._owner.not_joined(fault)
@@ -242,7 +242,7 @@ class SimultaneousOpen:
             if pending.is_dialled:
                 answer = self._owner.answer_go(go)
                 if go.flags & AGAIN:
-                    pending.socket.send(answer)
+                    write_head(pending.socket, answer)
         except (OSError, EOFError) as fault:
             self._drop()
             self._cannot_dial(fault)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from runtime.wire.dialling.connecting import Attempt
 from runtime.wire.dialling.line import READ
 from runtime.wire.errors import PeerLost
-from runtime.wire.pending_connection import read_head
+from runtime.wire.pending_connection import read_head, write_head
 from runtime.wire.stream.frames import HEAD_SIZE, LANE, pack, unpack_from
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Opening:
         self._watch(connected.fileno(), READ)
 
     def _say_number(self, connected: socket.socket) -> None:
-        connected.send(pack(LANE, 0, 0, self.number, 0))
+        write_head(connected, pack(LANE, 0, 0, self.number, 0))
 
     def _receive_number(self, connected: socket.socket) -> bool:
         """Read which lane it is, and no byte more; return whether that has come."""
