@@ -78,6 +78,7 @@ class Simulation:
         self.killed: set[str] = set()
         self.struck: list[str] = []
         """What the faults have hit, in their order."""
+        self._still: dict[str, float] = {}  # until when a rank stands still that is seen to
         effects: dict[type[Effect], Callable[[Actor, Any], None]] = {
             Ended: self._end,
             Deaf: self._deafen,
@@ -306,8 +307,14 @@ class Simulation:
         if fault.seconds > _SEEN_STOPPED:
             front_end = front_end_of(RankName.parse(rank.name).cluster)
             self.world.tell(front_end, StillnessTold(rank.name, False), now + _SEEN_STOPPED)
-            self.world.tell(front_end, StillnessTold(rank.name, True), until)
+            self._still[rank.name] = max(until, self._still.get(rank.name, 0.0))
+            self.world.at(until, partial(self._goes_on, rank.name, front_end, until))
         return f"stops {rank.name} for {fault.seconds:g} s"
+
+    def _goes_on(self, rank: str, front_end: str, until: float) -> None:
+        """Let a front-end see that a rank goes on, unless another fault stops it for longer."""
+        if self._still[rank] == until:
+            self.world.tell(front_end, StillnessTold(rank, True), until)
 
     def _kill(self, fault: Fault) -> str:
         rank = self._victim(fault)
