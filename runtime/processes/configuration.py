@@ -89,7 +89,7 @@ class NodeStart:
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class FrontEndSettings:
     """A front-end's part of the plan.
 
     `run_directory` is the private folder of the run, `folder` where ranks start, `umask` the
@@ -152,7 +152,7 @@ class Configuration:
         return Credentials(self.keys, self.cluster, self.certificate(self.cluster))
 
 
-def as_first_input(starts: Sequence[Configuration | NodeStart]) -> bytes:
+def as_first_input(starts: Sequence[FrontEndSettings | NodeStart]) -> bytes:
     """Return the bytes that are read first: a length, and what each process is told."""
     data = pickle.dumps(tuple(starts), protocol=5)
     return _edition() + len(data).to_bytes(_LENGTH, "big") + data
@@ -188,6 +188,6 @@ def _exactly(read: Callable[[int], bytes], size: int) -> bytes:
 
 def _edition() -> bytes:
     """Return what tells this version from others whose processes would misunderstand each other."""
-    kinds = (Job, RankProgram, NodeJob, NodeStart, Configuration)
+    kinds = (Job, RankProgram, NodeJob, NodeStart, FrontEndSettings)
     names = repr([[one.name for one in fields(kind)] for kind in kinds])
     return b"gcm" + PROTOCOL.to_bytes(2, "big") + zlib.crc32(names.encode()).to_bytes(4, "big")

@@ -37,7 +37,7 @@ from runtime.machine.contracts import (
     Views,
 )
 from runtime.machine.paths import CLUSTERING, above, clustering_path, hosted_identifiers, part_path
-from runtime.processes.configuration import Configuration
+from runtime.processes.configuration import FrontEndSettings
 from runtime.processes.part_controllers import PART, WATCHING_PART, Figures
 from runtime.transport.channel import Channel
 from runtime.transport.reactor import Reactor
@@ -148,7 +148,7 @@ class Components:
     def __init__(
         self,
         host: Host,
-        configuration: Configuration,
+        configuration: FrontEndSettings,
         front_end: FrontEndState,
         heartbeats: HeartbeatLoop | None,
     ) -> None:

@@ -12,7 +12,7 @@ from runtime.forwarding.forwarder import Forwarder
 from runtime.membership.bind_address import AdvertisedAddresses, this_machine
 from runtime.membership.run_directory import address_in
 from runtime.part_names import is_cluster
-from runtime.processes.configuration import Configuration
+from runtime.processes.configuration import FrontEndSettings
 from runtime.processes.front_end.links import FrontEndLinks
 from runtime.transport.channel import Handler, Relay
 from runtime.transport.passage import FORWARDER, Passage
@@ -34,7 +34,7 @@ class Forwarding:
     """
 
     def __init__(
-        self, configuration: Configuration, reactor: Reactor, serve: Handler, inward: Relay
+        self, configuration: FrontEndSettings, reactor: Reactor, serve: Handler, inward: Relay
     ) -> None:
         self._machine = this_machine()
         self._stops: dict[str, tuple[str, ...]] = {}
@@ -98,7 +98,7 @@ class Forwarding:
         machine, addresses = found
         return of_use(addresses, is_near=bool(machine) and machine == self._machine)
 
-    def _addresses(self, configuration: Configuration) -> tuple[str, ...]:
+    def _addresses(self, configuration: FrontEndSettings) -> tuple[str, ...]:
         if configuration.passage:
             return (Passage.parse(configuration.passage).address(FORWARDER),)
         names = (configuration.known_as,)

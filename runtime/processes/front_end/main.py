@@ -29,7 +29,7 @@ from runtime.membership.whereabouts import RankArrival, front_end_report, report
 from runtime.processes.configuration import (
     LISTENER,
     REFUSED,
-    Configuration,
+    FrontEndSettings,
     OtherVersion,
     read_first_input,
 )
@@ -67,7 +67,7 @@ class FrontEndProcess:
 
     def __init__(
         self,
-        configuration: Configuration,
+        configuration: FrontEndSettings,
         reactor: Reactor,
         stream: ByteStream,
         guard: ForkedGuard | None = None,
@@ -379,7 +379,7 @@ def main() -> int:
     return _fork_each(configurations)
 
 
-def _fork_each(configurations: tuple[Configuration, ...]) -> int:
+def _fork_each(configurations: tuple[FrontEndSettings, ...]) -> int:
     """Become as many processes as there are front-ends, and wait for all of them."""
     os.chdir(configurations[0].run_directory)  # this process began before there was one
     rehearse()  # what is worked out once, all of them know
@@ -395,7 +395,7 @@ def _fork_each(configurations: tuple[Configuration, ...]) -> int:
     return worst
 
 
-def _dial(configuration: Configuration) -> None:
+def _dial(configuration: FrontEndSettings) -> None:
     credentials = configuration.credentials
     connected, _, received = dial(configuration.launcher, credentials, peer=LISTENER)
     _serve(configuration, SocketStream(connected), received)
@@ -407,7 +407,7 @@ def _manage() -> int:
     return manager.main()
 
 
-def _serve(configuration: Configuration, stream: ByteStream, received: bytes = b"") -> None:
+def _serve(configuration: FrontEndSettings, stream: ByteStream, received: bytes = b"") -> None:
     os.umask(configuration.umask)
     programs = {MANAGER: _manage}
     guard = ForkedGuard(programs) if configuration.job else None  # before there are threads

@@ -19,7 +19,7 @@ from runtime.launchers.lines import BlockCutter
 from runtime.launchers.local import LocalLauncher
 from runtime.machine.contracts import Reports
 from runtime.membership.run_directory import address_in, as_others_see
-from runtime.processes.configuration import Configuration, NodeJob, NodeStart, as_first_input
+from runtime.processes.configuration import FrontEndSettings, NodeJob, NodeStart, as_first_input
 from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.step_name import StepKind, StepName
 from runtime.transitions import change
@@ -69,7 +69,7 @@ class NodeKeeper:
 
     def __init__(
         self,
-        configuration: Configuration,
+        configuration: FrontEndSettings,
         host: Host,
         launcher: Reports,
         over: Callable[[], None],
@@ -203,7 +203,9 @@ class _Node:
         self._process: Process | None = None
         self._cutters = {stream: BlockCutter() for stream in OutputStream}
 
-    def start(self, launcher: LocalLauncher, front_end: str, configuration: Configuration) -> None:
+    def start(
+        self, launcher: LocalLauncher, front_end: str, configuration: FrontEndSettings
+    ) -> None:
         """Start it; raises LaunchError."""
         home = self.job.home
         keys = configuration.keys.of(

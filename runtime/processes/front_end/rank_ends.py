@@ -29,7 +29,7 @@ from runtime.machine.deaths import (
     Witness,
 )
 from runtime.membership.run_directory import crash_file, write_key
-from runtime.processes.configuration import Configuration
+from runtime.processes.configuration import FrontEndSettings
 from runtime.processes.front_end import rank_faults
 from runtime.processes.front_end.cluster_ranks import ClusterRanks, RankEntry, RankHosts
 from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, crash_of, sight_of
@@ -68,7 +68,7 @@ class RankEnds:
 
     def __init__(
         self,
-        configuration: Configuration,
+        configuration: FrontEndSettings,
         reactor: Reactor,
         launcher: Reports,
         table: ClusterRanks,

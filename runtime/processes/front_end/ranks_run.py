@@ -23,7 +23,7 @@ from runtime.membership.bind_address import AdvertisedAddresses
 from runtime.membership.run_directory import write_key
 from runtime.membership.whereabouts import RankArrival
 from runtime.part_names import site_of
-from runtime.processes.configuration import Configuration
+from runtime.processes.configuration import FrontEndSettings
 from runtime.processes.front_end import rank_faults
 from runtime.processes.front_end.cluster_ranks import ClusterRanks
 from runtime.processes.front_end.gate import Gate
@@ -68,7 +68,7 @@ class RanksRun:
 
     def __init__(
         self,
-        configuration: Configuration,
+        configuration: FrontEndSettings,
         reactor: Reactor,
         tell: Send,
         relay: Relay,

@@ -1,8 +1,8 @@
 """What a front-end is told: made of the plan and of what was found and made at its place. Pure.
 
 A new setting of all ranks is a field of `RankSettings`, its value in `settings_of`, and whatever
-reads it in the rank; one of front-ends is a field of `Configuration`, and its value in
-`configuration_of`.
+reads it in the rank; one of front-ends is a field of `FrontEndSettings`, and its value in
+`front_end_settings`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runtime.machine.rank_settings import RankSettings
 from runtime.membership.bind_address import EVERYWHERE, ON_MACHINE, bind_address
 from runtime.membership.run_directory import address_in
 from runtime.native_mpi import Job
-from runtime.processes.configuration import LISTENER, Configuration, NodeJob
+from runtime.processes.configuration import LISTENER, FrontEndSettings, NodeJob
 from runtime.processes.launcher.mpi_wheel import BroughtMpi
 from runtime.processes.watch import watch_of
 from runtime.routing import FrontEndStop, tunnelled_leg
@@ -76,9 +76,9 @@ class StartTerms:
     is_late: bool = False
 
 
-def configuration_of(
+def front_end_settings(
     plan: DeploymentPlan, cluster: DeployedCluster, place: PreparedPlace, terms: StartTerms
-) -> Configuration:
+) -> FrontEndSettings:
     """Return what the front-end of a cluster is told."""
     there = replace(cluster, front_end=at_place(cluster, place))
     job, at_once = None, False
@@ -93,7 +93,7 @@ def configuration_of(
             each = (held for _, held in job.hosts)
             job = replace(job, hosts=tuple(zip(place.granted, each, strict=False)))
     forwards = _forwards(plan, cluster, place.run_directory, place.passage)
-    return Configuration(
+    return FrontEndSettings(
         cluster=cluster.identifier,
         path=cluster.path,
         levels=levels_at(plan.deployment, cluster.position),

@@ -21,12 +21,12 @@ from runtime.home import HOME, is_checkout, needs_path
 from runtime.launchers.base import Launcher
 from runtime.launchers.spawning import activated
 from runtime.native_mpi import native_mpi
-from runtime.processes.configuration import Configuration, Keys
+from runtime.processes.configuration import FrontEndSettings, Keys
 from runtime.processes.launcher.configuring import (
     PreparedPlace,
     StartTerms,
     at_place,
-    configuration_of,
+    front_end_settings,
     keys_of,
 )
 from runtime.processes.launcher.mpi_wheel import BroughtMpi, bring_mpi
@@ -51,7 +51,7 @@ class Supplied:
     environment: Mapping[str, str]
     work: str
     folder: str
-    configuration: Configuration
+    configuration: FrontEndSettings
 
 
 def supply(
@@ -74,7 +74,7 @@ def supply(
     ring = keys_of(plan, cluster, RunKeys(keys.secret), is_dialling=bool(address))
     certificates = keys.certificates(ring.checks, datetime.datetime.now(datetime.UTC))
     terms = StartTerms(ring, certificates, address, idle, is_late)
-    configuration = configuration_of(plan, cluster, place, terms)
+    configuration = front_end_settings(plan, cluster, place, terms)
     if cluster.is_local:
         argv = shared_front_end_command(place.python)
     else:  # the launcher has prepared the host

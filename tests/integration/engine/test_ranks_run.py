@@ -21,7 +21,7 @@ from runtime.machine.calls import DispatchTable, stub
 from runtime.machine.contracts import Control, Orders, Views
 from runtime.membership.run_directory import KEY
 from runtime.native_mpi import Job, RankProgram
-from runtime.processes.configuration import Configuration
+from runtime.processes.configuration import FrontEndSettings
 from runtime.processes.front_end.components import Components
 from runtime.processes.front_end.main import FrontEndProcess
 from runtime.processes.front_end.output_credit import OutputCredit
@@ -108,10 +108,10 @@ def mpiexec(tmp_path: Path) -> Iterator[Mpiexec]:
 
 
 @pytest.fixture
-def told(tmp_path: Path, mpiexec: Mpiexec) -> Configuration:
+def told(tmp_path: Path, mpiexec: Mpiexec) -> FrontEndSettings:
     run_directory = tmp_path / "room"
     run_directory.mkdir()
-    return Configuration(
+    return FrontEndSettings(
         cluster="0:0",
         path="/grid/site0/cluster0",
         levels=(),
@@ -150,7 +150,7 @@ class Nobody:
 class Runs:
     """Runs of the same ranks, and what was told of them, on a reactor that does nothing."""
 
-    def __init__(self, told: Configuration, reactor: Reactor) -> None:
+    def __init__(self, told: FrontEndSettings, reactor: Reactor) -> None:
         self.told: list[tuple[Any, ...]] = []
         self._configuration, self._reactor = told, reactor
         self._made = ExitStack()
@@ -179,7 +179,7 @@ class Runs:
 
 
 @pytest.fixture
-def runs(told: Configuration) -> Iterator[Runs]:
+def runs(told: FrontEndSettings) -> Iterator[Runs]:
     # It is not run: what it was to do `soon` has not been done yet when the tests look.
     reactor = Reactor()
     made = Runs(told, reactor)
@@ -261,7 +261,7 @@ def test_ranks_that_are_killed_before_their_turn_are_not_started_at_all(
 class Driver:
     """A front-end in a thread, and the launcher's end of its channel."""
 
-    def __init__(self, told: Configuration, reactor: Reactor) -> None:
+    def __init__(self, told: FrontEndSettings, reactor: Reactor) -> None:
         self._heard: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
         near, far = MemoryStream.pair()
         self._channel = Channel(reactor, near, "front-end", self._hear).open()
@@ -288,7 +288,7 @@ class Driver:
 
 
 @pytest.fixture
-def driver(told: Configuration) -> Iterator[Driver]:
+def driver(told: FrontEndSettings) -> Iterator[Driver]:
     with Reactor() as reactor:
         made = Driver(told, reactor)
         assert made.hears() == "up"
@@ -297,7 +297,7 @@ def driver(told: Configuration) -> Iterator[Driver]:
 
 
 def test_ranks_can_be_started_again_after_a_restart_that_had_no_room(
-    driver: Driver, mpiexec: Mpiexec, told: Configuration
+    driver: Driver, mpiexec: Mpiexec, told: FrontEndSettings
 ) -> None:
     run_directory = Path(told.run_directory)
     driver.orders.start_ranks(1)
