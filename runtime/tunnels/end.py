@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from typing import NamedTuple
 
 from runtime.launchers.wire import frame, frames
 from runtime.tunnels.carried import Carried
@@ -40,6 +41,35 @@ _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 Key = tuple[int, int]
 """The other end, and the number of the connection."""
+
+
+class TunnelEndSettings(NamedTuple):
+    """What an end is told as it is started, in its command line: nothing of it is secret.
+
+    `sockets` are the paths where its front-end connects, by the number of the other end; `target`
+    is the path of the socket at which that takes connections. The parts of the `marker` are apart,
+    so that what echoes the command line does not say it.
+
+    >>> told = TunnelEndSettings(0, ("gcm-", "7f"), {1: "/run/to1"}, "/run/in")
+    >>> TunnelEndSettings.parse(told.text) == told
+    True
+    """
+
+    me: int
+    marker: tuple[str, ...]
+    sockets: Mapping[int, str]
+    target: str
+
+    @classmethod
+    def parse(cls, text: str) -> TunnelEndSettings:
+        """Return what `text` made."""
+        me, marker, sockets, target = json.loads(text)
+        return cls(me, tuple(marker), {int(other): path for other, path in sockets.items()}, target)
+
+    @property
+    def text(self) -> str:
+        """What stands in the command line."""
+        return json.dumps(self)
 
 
 class TunnelEnd:
@@ -233,13 +263,13 @@ def listeners(paths: Mapping[int, str]) -> Iterator[tuple[int, socket.socket]]:
 
 def main() -> None:
     """Be an end: read who that is, listen, say the marker, and serve the hub."""
-    settings = json.loads(sys.argv[1])
+    settings = TunnelEndSettings.parse(sys.argv[1])
     source, sink = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # a stray print must not look like a frame
-    sockets = dict(listeners({int(other): path for other, path in settings["sockets"].items()}))
-    os.write(sink, f"\n{''.join(settings['marker'])}\n".encode())
-    end = TunnelEnd(settings["me"], sockets, settings["target"], source, sink)
+    sockets = dict(listeners(settings.sockets))
+    os.write(sink, f"\n{''.join(settings.marker)}\n".encode())
+    end = TunnelEnd(settings.me, sockets, settings.target, source, sink)
     try:
         end.run()
     finally:

@@ -96,15 +96,11 @@ class Tunnels:
             for other, one in enumerate(self._places)
             if other != number and self._new in (None, one, place)
         }
-        description = {
-            "me": number,
-            "marker": marker,
-            "sockets": sockets,
-            "target": _path_of(address_in(run_directory, FROM_OTHERS), place),
-        }
+        target = _path_of(address_in(run_directory, FROM_OTHERS), place)
+        told = end.TunnelEndSettings(number, marker, sockets, target)
         settings = [f"{name}={value}" for name, value in supplied.environment.items()]
         python = python_module(supplied.argv[0], end.MODULE)
-        leading = place.leading(("env", *settings, *python, json.dumps(description)))
+        leading = place.leading(("env", *settings, *python, told.text))
         return {
             "argv": leading.argv,
             "environment": dict(leading.environment),

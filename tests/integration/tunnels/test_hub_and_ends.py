@@ -31,14 +31,10 @@ EVIL = (
 
 def end_in(folder: Path, me: int) -> dict[str, Any]:
     """Return how the hub starts one of two ends."""
-    told = {
-        "me": me,
-        "marker": ["gcm-", f"end{me}"],
-        "sockets": {1 - me: str(folder / f"to{me}")},
-        "target": str(folder / f"in{me}"),
-    }
-    argv = [sys.executable, "-m", end.MODULE, json.dumps(told)]
-    return {"argv": argv, "environment": {}, "marker": told["marker"]}
+    sockets = {1 - me: str(folder / f"to{me}")}
+    told = end.TunnelEndSettings(me, ("gcm-", f"end{me}"), sockets, str(folder / f"in{me}"))
+    argv = [sys.executable, "-m", end.MODULE, told.text]
+    return {"argv": argv, "environment": {}, "marker": told.marker}
 
 
 class Tunnel:
