@@ -106,7 +106,8 @@ def _starter(record: Record, width: int) -> str:
     if facts is None or not record.host.needs_mpi or not facts.mpiexec:
         return ""
     version = version_in(facts.mpiexec_version) or "of an unknown MPI"
-    head, parts = f"mpiexec of {record.host.where}", (facts.mpiexec, version, facts.mpiexec_why)
+    head = f"mpiexec of {record.host.where}"
+    parts = (facts.mpiexec, version, *facts.mpiexec_why.split(", "))
     line = f"{head}: {', '.join(parts)}"
     return "\n    ".join((head, *parts)) if 0 < width < len(line) else line
 

@@ -166,12 +166,13 @@ class DistantListeners:
         try:
             inner = _connected(path)
         except OSError as fault:  # the rank has gone, or no more can be open
-            outer.close()
             if fault.errno in (errno.ECONNREFUSED, errno.ENOENT):
-                # a host refuses where nobody listens any more; who is taken in tries for ever
+                # A host refuses where nobody listens any more; who is taken in tries for ever. So
+                # it is before the first one is dropped that the next ones are refused.
                 self._reactor.watch(listener.fileno(), 0, bool)
                 self._listeners.remove(listener)
                 listener.close()
+            outer.close()
             return
         outer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         inwards = _Pipe(outer, inner, self._inwards)

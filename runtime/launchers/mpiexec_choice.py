@@ -44,12 +44,12 @@ def choose_mpiexec(name: str, environment: Mapping[str, str]) -> tuple[str, str]
     if library:
         called = _called(library)
         beside = (_first(one, folder) for folder in _programs_near(library) for one in called)
-        why = f"that of {library}, which mpi4py loads"
+        why = f"that of the MPI that mpi4py loads, {library}"
         if found := next((one for one in beside if one and _may_fit(one, library)), ""):
             return found, why
         on_path = (_first(one, folder) for folder in path.split(os.pathsep) for one in called)
         if found := next((one for one in on_path if one and _family(one) == _family(library)), ""):
-            return found, f"the first on PATH for {library}, which mpi4py loads"
+            return found, f"the first on PATH for the MPI that mpi4py loads, {library}"
     return _first(name, path), "the first on PATH"
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from runtime.deployment.model import Application, CommWorld, ProgramKind
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.linked_mpi import is_mpi_library, libraries_of_program, mpi_library
-from runtime.shown_text import listed, shown
+from runtime.shown_text import LONGEST_CELL, listed, shown
 
 _MOST_TOLD = 20
 _LONGEST_SCRIPT = 1 << 16
@@ -69,13 +69,13 @@ def tell_of_programs(plan: DeploymentPlan) -> None:
         ]
         if len(ranks) < 2:
             continue
-        name = shown(application.path)
+        name = shown(application.path, LONGEST_CELL)
         if runs := _runs_mpi(application):
             _log.warning(
                 "%s runs %s, which has an MPI_COMM_WORLD of its own in each of its %d clusters, of"
                 " %s ranks. To have one over all of them, name that program in place of the script"
                 " (docs/c.md)",
-                name, shown(runs), len(ranks), listed([str(one) for one in ranks]),
+                name, shown(runs, LONGEST_CELL), len(ranks), listed([str(one) for one in ranks]),
             )  # fmt: skip
         elif any(map(is_mpi_library, libraries_of_program(application.path) or ())):
             _log.info("%s has an MPI_COMM_WORLD in each cluster, as its descriptor says", name)

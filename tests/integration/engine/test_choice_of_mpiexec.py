@@ -40,7 +40,7 @@ def test_the_mpiexec_of_the_library_that_mpi4py_loads_comes_before_the_path(
     assert (done.returncode, done.stdout) == (0, "Open MPI of 2 []\n" * 2), done.stderr
     doctor = gcm_deploy("doctor", cwd=tmp_path, MPI4PY_LIBMPI=loaded).stdout
     assert f"{open_mpi}/mpiexec" in doctor
-    assert f"that of {library}, which mpi4py loads" in doctor
+    assert f"that of the MPI that mpi4py loads, {library}" in doctor
 
 
 @pytest.mark.needs_sshd

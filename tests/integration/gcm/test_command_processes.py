@@ -200,8 +200,7 @@ def test_an_assembly_that_was_exported_runs_like_the_original(gcm: Gcm, tmp_path
 def test_nobody_reads_the_version_and_that_is_no_traceback(
     tmp_path: Path, environment: dict[str, str], module: str
 ) -> None:
-    code = f"import sys; from {module} import main; sys.exit(main(['--version']))"
-    code = code.replace("from gcm import", "from gcm.cli import")
+    code = f"import sys; from {module}.cli import main; sys.exit(main(['--version']))"
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "wb") as gone:
