@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 
+from runtime.exit_codes import LOST
 from runtime.launchers.base import Exit
 from runtime.launchers.guarded import exit_of
 from runtime.machine.deaths import BY_REQUEST, Observation, RankDeath, Witness
@@ -22,6 +23,10 @@ IN_TIME = -1.0
 NOT_FINALISED = (
     "without finalising MPI. Let the program return instead of ending its process with os._exit"
 )
+CONNECTION_LOST = 255
+"""What ssh, and what batch systems have in its place, end with when their connection is lost. A
+starter of ranks ends with the same, and that is no exit code of a rank."""
+
 KILLED = 128 + 9
 _CLEANED_UP = frozenset({9, 15})
 """With these an `mpiexec` ends the others once one rank has failed."""
@@ -277,6 +282,9 @@ class JobEnds:
             after = BY_REQUEST if self._stopped_at is not None else after or self._first_bad()
         if after:
             return self._report(rank, Observation(Witness.MPIEXEC, KILLED, signal=9), after)
+        if ended.shell_code == CONNECTION_LOST and not signal_printed:
+            lost = "its host, or the connection of mpiexec to it, was lost"
+            return self._report(rank, Observation(Witness.MPIEXEC, LOST, exception=lost))
         why = f"ended {NOT_FINALISED}" if ended.ok else "ended, as mpiexec tells"
         code = 128 + signal_printed if signal_printed else ended.shell_code or 1
         return self._report(

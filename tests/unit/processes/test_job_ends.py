@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from runtime.exit_codes import LOST
 from runtime.launchers.base import Exit
 from runtime.machine.deaths import BY_REQUEST, Observation, RankDeath, Witness
 from runtime.processes.front_end.job_ends import JobEnds, crash_of, sight_of
@@ -71,6 +72,16 @@ def test_what_is_still_on_its_way_from_a_rank_counts_more_than_what_its_parent_s
     assert ends.exited(A, seen(code=3), is_connected=True) is None
     assert brief(ends.program_ended(A, word(3))) == (A, 3, 0, "")
     assert ends.give_up(A) is None
+
+
+def test_the_code_of_a_lost_connection_is_none_of_a_rank_that_has_told_nothing() -> None:
+    ends = JobEnds("0:0")
+    ends.left(A)
+    ends.left(B)
+    found, fault = ends.job_over(Exit(code=255), "its words", [A, B])
+    assert not fault
+    assert [(one.who, one.code) for one in found][:1] == [(A, LOST)]
+    assert found[0].ending == "its host, or the connection of mpiexec to it, was lost"
 
 
 def test_no_rank_is_blamed_where_who_had_started_them_could_not_go_on() -> None:
