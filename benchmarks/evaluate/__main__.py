@@ -81,7 +81,7 @@ def _measure(store: Store, figure: Figure, number: int, *, short: bool) -> bool:
     begun = time.monotonic()
     record = store.measure(figure, number, short=short)
     took = time.monotonic() - begun
-    turns = sum(len(one.turns) for one in record.sessions)
+    turns = len(record.sessions[-1].turns) if record.sessions else 0
     print(f"{figure.name}: session {number}, {turns} repetitions, {took:.0f} s", flush=True)
     for claim in figure.claims:
         was, now = before.judged(claim).verdict, record.judged(claim)
