@@ -33,7 +33,7 @@ class Verdict:
     cure: str = ""
 
 
-def verdict(needed: Sequence[str], *, has_static_mpi: bool = False) -> Verdict:
+def verdict(needed: Sequence[str]) -> Verdict:
     """Judge a program by the libraries that it needs, directly or not.
 
     >>> verdict(["libm.so.6", "libc.so.6"]).linked, verdict(["libmpi.so.12", "libc.so.6"]).linked
@@ -43,13 +43,6 @@ def verdict(needed: Sequence[str], *, has_static_mpi: bool = False) -> Verdict:
     >>> verdict(["libmpifort.so.12", "libmpi.so.12"]).cause
     'it is written in Fortran: it needs libmpifort.so.12'
     """
-    if has_static_mpi:
-        return Verdict(
-            Linked.REFUSED,
-            cause="it has an MPI in itself, whose functions cannot be taken over",
-            cure="Link it with the shared library of the MPI, as mpicc does unless it is told "
-            "-static",
-        )
     fortran = [one for one in needed if _MPI_FORTRAN.match(one)]
     if fortran:
         return Verdict(

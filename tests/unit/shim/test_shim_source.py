@@ -76,7 +76,6 @@ def test_two_mpis_and_fortran_are_refused_with_what_to_do() -> None:
     two = verdict(["libmpi.so.12", "libmpi.so.40"])
     assert (two.linked, "mpicc of one MPI" in two.cure) == (Linked.REFUSED, True)
     assert verdict(["libmpi_mpifh.so.40", "libmpi.so.40"]).linked is Linked.REFUSED
-    assert verdict([], has_static_mpi=True).linked is Linked.REFUSED
 
 
 def test_the_words_of_the_rank_and_what_was_preloaded_before_are_in_one_variable() -> None:
