@@ -1,8 +1,7 @@
-"""Measures round trips to a few other peers, with empty messages of the application."""
+"""Measures round trips to other peers, with empty messages of the application."""
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,8 @@ from runtime.clocks import clock
 from runtime.peers.connections.connection import MemberConnection
 from runtime.peers.daemon.context import DaemonContext
 from runtime.peers.errors import PeerError
-from runtime.peers.latency import RttTable, RttTarget, network_of
+from runtime.peers.latency import RttTable
+from runtime.peers.membership import target_of
 from runtime.peers.model import Member
 
 AT_ONCE = 16
@@ -21,32 +21,19 @@ PATIENCE = 2.0
 
 
 class RoundTrips:
-    """What is known, and who is measured next; any thread may ask."""
+    """What is known of the ways to others, in a `table` under its `lock`; any thread may ask."""
 
-    def __init__(self, context: DaemonContext) -> None:
+    def __init__(self, context: DaemonContext, table: RttTable, lock: threading.Lock) -> None:
         self._me = context.dialler.me
         self._dialler = context.dialler
-        self._lock = threading.Lock()
-        self._table = RttTable()
-
-    def due(self, candidates: Sequence[Member], now: float) -> list[Member]:
-        """Return whom to measure now: a few, however many there are."""
-        by_name = {str(one.principal): one for one in candidates}
-        targets = [_target(one) for one in candidates]
-        with self._lock:
-            found = self._table.next_targets(targets, now, random.random)
-        return [by_name[one.peer] for one in found if one.peer in by_name]
+        self._lock = lock
+        self._table = table
 
     def measure(self, peer: Member, connection: MemberConnection) -> None:
         """Measure a peer over an open connection; raises PeerError."""
         rtt = connection.round_trip(self._me)
         with self._lock:
-            self._table.record(_target(peer), rtt, clock())
-
-    def forget(self, name: str) -> None:
-        """Forget a peer that does not answer."""
-        with self._lock:
-            self._table.forget(name)
+            self._table.record(target_of(peer), rtt, clock())
 
     def of(self, name: str, now: float) -> float | None:
         """Return the seconds to a peer and back, None if they are not known."""
@@ -75,8 +62,3 @@ class RoundTrips:
     def _try_to_measure(self, reached: tuple[Member, MemberConnection]) -> None:
         with suppress(PeerError):
             self.measure(*reached)
-
-
-def _target(peer: Member) -> RttTarget:
-    host = peer.addresses[0].host if peer.addresses else ""
-    return RttTarget(str(peer.principal), network_of(host))
