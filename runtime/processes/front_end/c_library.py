@@ -1,42 +1,23 @@
-"""The library that makes a C program of this cluster see all clusters, compiled for its MPI.
-
-The compiler is the `mpicc` of the MPI that starts the ranks. What it made is kept below the user's
-cache folder by the digest of its source, so that it compiles once for each MPI and version of this
-package.
-"""
+"""The library that makes a C program of this cluster see all clusters, for the job of its ranks."""
 
 from __future__ import annotations
 
-import fcntl
-import glob
-import hashlib
 import os
-import platform
 import shutil
-import subprocess
-import tempfile
 from dataclasses import replace
 
-from runtime.launchers.errors import LaunchError
 from runtime.linked_mpi import all_libraries
 from runtime.native_mpi import Job
+from runtime.processes.compiled_shim import (
+    NoSharedWorld,
+    compiled_shim,
+    find_compiler,
+    refused,
+)
 from runtime.processes.rank.c_program import libpython
-from runtime.shim import Linked, source, verdict
+from runtime.shim import Linked, verdict
 
-CACHE = os.path.join("gcm", "shim")
-
-_INCLUDE = "#include <mpi.h>\ngcm_family OMPI_MAJOR_VERSION MPICH_NUMVERSION\n"
-_FAMILY = "gcm_family "
-_FLAGS = ("-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--as-needed")
-_LIBRARIES = ("-ldl", "-lpthread")
-_OPEN_MPI = "libmpi.so.40"
-_WORK = "compiling-"
-_SEPARATORS = ": \t\n"  # of LD_PRELOAD, where nothing can escape them
-_PATIENCE = 300.0  # seconds; compilers may start slowly from a network
-
-
-class NoSharedWorld(LaunchError):
-    """A native program cannot have one COMM_WORLD over several clusters."""
+__all__ = ["NoSharedWorld", "with_c_library"]
 
 
 def with_c_library(job: Job, folder: str) -> Job:
@@ -57,142 +38,27 @@ def with_c_library(job: Job, folder: str) -> Job:
     if found.linked is Linked.ALONE:
         return job
     if found.linked is Linked.REFUSED:
-        raise _refused(program.path, found.cause, found.cure)
+        raise refused(program.path, found.cause, found.cure)
     if not libpython():
-        raise _refused(
+        raise refused(
             program.path,
             "the Python of this cluster has no shared library, which would run in the program",
             "Name another one in <front-end python=...>: those of conda and of most distributions "
             "have it",
         )
-    compiler = _compiler(job, environment)
+    compiler = find_compiler(job.mpiexec, program.python, environment)
     if not compiler:
-        raise _refused(
+        raise refused(
             program.path,
             "this cluster has no mpicc, which compiles a library for its MPI once",
             "Put the mpicc of the MPI that starts the ranks on the PATH, as `module load` does, or "
             "install its development package",
         )
-    library = _built(program.path, compiler, found.library, environment)
+    library = compiled_shim(program.path, compiler, found.library, environment)
     return replace(job, program=replace(program, shim=library))
-
-
-def _refused(program: str, cause: str, cure: str) -> NoSharedWorld:
-    return NoSharedWorld(
-        f"{program} cannot have one MPI_COMM_WORLD over several clusters: {cause}",
-        cure=f'{cure}; comm-world="cluster" gives each cluster a world of its own',
-    )
 
 
 def _file_of(path: str, folder: str, search: str) -> str:
     if os.sep in path:
         return os.path.join(folder, path)
     return shutil.which(path, path=search) or path
-
-
-def _compiler(job: Job, environment: dict[str, str]) -> str:
-    """Return the `mpicc` beside the `mpiexec` of the job, else on the search path; "" if none."""
-    search = environment.get("PATH", os.defpath)
-    started = shutil.which(job.mpiexec, path=search) or ""
-    folders = [os.path.dirname(os.path.realpath(started))] if started else []
-    folders += [os.path.dirname(started), os.path.dirname(job.program.python)]
-    return shutil.which("mpicc", path=os.pathsep.join((*filter(None, folders), search))) or ""
-
-
-def _built(program: str, compiler: str, library: str, environment: dict[str, str]) -> str:
-    """Return the compiled library, from before if its source is the same; raises NoSharedWorld."""
-    header = _run([compiler, "-E", "-x", "c", "-"], program, environment, _INCLUDE)
-    family = header.rpartition(_FAMILY)[2].split()
-    is_open_mpi = bool(family) and family[0].isdigit()
-    if is_open_mpi != library.startswith(_OPEN_MPI) and library.startswith("libmpi."):
-        other = "Open MPI" if is_open_mpi else "MPICH"
-        raise _refused(
-            program,
-            f"it is built for another MPI ({library}) than the one that its cluster starts "
-            f"({compiler} is that of {other})",
-            "Build it with this mpicc, or name the mpiexec of its MPI in <mpi command-path=...>",
-        )
-    try:
-        folder = _folder()
-    except OSError as fault:
-        raise _refused(
-            program,
-            f"the library for its MPI cannot be kept: {fault}",
-            "Name a folder in XDG_CACHE_HOME that only you can write, without blanks and colons",
-        ) from fault
-    text = source(header)
-    target = os.path.join(folder, f"{_digest(compiler, header, text)}.so")
-    try:
-        # All front-ends of a machine would compile it at once.
-        with open(os.path.join(folder, "lock"), "a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not os.path.exists(target):
-                _compile(text, target, compiler, program, environment)
-    except OSError as fault:
-        raise _refused(
-            program,
-            f"the library for its MPI cannot be kept: {fault}",
-            f"Make room in {folder}, or name another folder in XDG_CACHE_HOME",
-        ) from fault
-    return target
-
-
-def _digest(compiler: str, header: str, text: str) -> str:
-    """Return what libraries that differ do not share.
-
-    Machines of other kinds may have the same home, and the same compiler by its path.
-    """
-    kind = f"{platform.machine()} {platform.libc_ver()[1]}"
-    told = "\n".join((os.path.realpath(compiler), kind, header, text))
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
-
-
-def _compile(
-    text: str, target: str, compiler: str, program: str, environment: dict[str, str]
-) -> None:
-    folder = os.path.dirname(target)
-    for left in glob.glob(os.path.join(glob.escape(folder), f"{_WORK}*")):
-        shutil.rmtree(left, ignore_errors=True)  # by one that was killed: this one has the lock
-    with tempfile.TemporaryDirectory(dir=folder, prefix=_WORK) as work:
-        written, made = os.path.join(work, "shim.c"), os.path.join(work, "shim.so")
-        with open(written, "w") as file:
-            file.write(text)
-        _run([compiler, *_FLAGS, "-o", made, written, *_LIBRARIES], program, environment)
-        os.replace(made, target)
-
-
-def _folder() -> str:
-    """Return where libraries are kept; raises OSError if that cannot be made.
-
-    Nobody else may write there: what lies there is loaded. Links are followed now, and not again.
-    """
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = os.path.realpath(os.path.join(cache, CACHE))
-    if any(one in _SEPARATORS for one in folder):
-        raise OSError(f"LD_PRELOAD cannot name a file in {folder!r}")
-    for one in (os.path.dirname(folder), folder):
-        os.makedirs(one, mode=0o700, exist_ok=True)
-    found = os.stat(folder)
-    if found.st_uid != os.getuid() or found.st_mode & 0o022:
-        raise PermissionError(f"others can write into {folder}")
-    return folder
-
-
-def _run(command: list[str], program: str, environment: dict[str, str], given: str = "") -> str:
-    """Return what a compiler writes; raises NoSharedWorld if it fails."""
-    try:
-        done = subprocess.run(
-            command, input=given, capture_output=True, text=True, errors="replace",
-            env=environment, timeout=_PATIENCE, check=False,
-        )  # fmt: skip
-        if done.returncode == 0:
-            return done.stdout
-        said = done.stderr.strip().splitlines()[-1:] or [f"it ended with {done.returncode}"]
-        why = said[0]
-    except (OSError, subprocess.SubprocessError) as fault:
-        why = str(fault)
-    raise _refused(
-        program,
-        f"{command[0]} could not compile the library for its MPI: {why}",
-        "Install a C compiler on the host of the front-end, with the headers of this MPI",
-    )
