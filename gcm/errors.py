@@ -129,6 +129,10 @@ class GathercastTimeoutError(GcmError):
     """A gathercast round in which not all clients called in time."""
 
 
+class GathercastMemberError(GcmError):
+    """A gathercast round that one of its clients left before it had called."""
+
+
 class AdlError(GcmError):
     """A document with errors; `diagnostics` holds all of them."""
 

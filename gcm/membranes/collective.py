@@ -5,8 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from gcm.components.controller import Controller
-from gcm.errors import IllegalBindingError
+from gcm.errors import IllegalBindingError, IllegalTypeError
 from gcm.interfaces.collective.gathercast import Gathering
+from gcm.interfaces.collective.gathering import WhenLeft
 from gcm.interfaces.interface import ClientInterface
 
 
@@ -25,15 +26,35 @@ class GathercastController(Controller):
         return [str(client) for client in self.component.server(interface).clients]
 
     def configure(
-        self, interface: str, *, wait_for_all: bool = True, timeout: float | None = None
+        self,
+        interface: str,
+        *,
+        wait_for_all: bool = True,
+        timeout: float | None = None,
+        when_left: WhenLeft | str = WhenLeft.GO_ON,
     ) -> None:
-        """Set whether rounds wait for all clients, and for how many seconds.
+        """Set whether rounds wait for all clients, for how many seconds, and what if one leaves.
+
+        A client that is unbound, removed or lost before it has called is done without (`go-on`), is
+        the error of those that have called (`refuse`), or its place waits for the client that is
+        bound next (`replace`).
 
         Raises:
             IllegalBindingError: the interface is not gathercast.
             IllegalLifeCycleError: calls are waiting in a round.
+            IllegalTypeError: the timeout is not above zero, or there is no such `when_left`.
         """
-        self._find(interface).configure(wait_for_all=wait_for_all, timeout=timeout)
+        gathering = self._find(interface)
+        try:
+            chosen = WhenLeft(when_left)
+        except ValueError:
+            raise IllegalTypeError(
+                f"rounds cannot '{when_left}' when a client leaves",
+                component=self.component.path,
+                interface=interface,
+                cure=f"Say one of: {', '.join(WhenLeft)}",
+            ) from None
+        gathering.configure(wait_for_all=wait_for_all, timeout=timeout, when_left=chosen)
 
     def waiting(self, interface: str) -> dict[str, list[str]]:
         """Return, for each operation with an open round, the clients that have not called yet."""

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gcm.errors import GathercastTimeoutError, GcmError, IllegalLifeCycleError, IllegalTypeError
-from gcm.interfaces.collective.gathering import Effect, Expire, RoundEntry, Rounds
+from gcm.errors import (
+    GathercastMemberError,
+    GathercastTimeoutError,
+    GcmError,
+    IllegalLifeCycleError,
+    IllegalTypeError,
+)
+from gcm.interfaces.collective.gathering import (
+    Effect,
+    Expire,
+    Fire,
+    Refuse,
+    RoundEntry,
+    Rounds,
+    WhenLeft,
+)
 from gcm.interfaces.collective.sharing import ListSharing, MemberSharing
 from gcm.interfaces.distribution import is_redistributing
 from gcm.interfaces.future import Future
@@ -25,6 +40,8 @@ if TYPE_CHECKING:
 
 Port = Callable[..., Any]
 
+_log = logging.getLogger("gcm")
+
 
 def one_by_one(operation: Callable[..., Any]) -> Callable[..., Any]:
     """Serve an operation of a gathercast interface for each client by itself.
@@ -36,37 +53,45 @@ def one_by_one(operation: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Gathering:
-    """The rounds of all operations of one gathercast interface.
+    """The rounds of all operations of one gathercast interface, in which the same clients call.
 
-    `wait_for_all` and `timeout` (in seconds, from the first call of a round) apply to rounds that
-    begin later.
+    `wait_for_all`, `timeout` (in seconds, from the first call of a round) and `when_left` apply to
+    rounds that begin later.
     """
 
     def __init__(self, server: ServerInterface) -> None:
         self._server = server
         self._operations: dict[str, _Gathered] = {}
-        self._clients: list[ClientInterface] = []
+        self._members: Rounds[ClientInterface] = Rounds()
+        """Who calls, in which place; each operation's rounds begin as a copy of it."""
         # Several threads may bind clients; each client is added to every operation's rounds once.
         self._binding = threading.Lock()
         self.wait_for_all = True
         self.timeout: float | None = None
+        self.when_left = WhenLeft.GO_ON
 
     def admit(self, client: ClientInterface) -> None:
         """Wait for `client` from now on."""
         with self._binding:
-            self._clients.append(client)
+            self._members.admit(client)
             for gathered in self._operations.values():
                 gathered.admit(client)
 
     def forget(self, client: ClientInterface) -> None:
-        """No longer wait for `client`."""
+        """No longer wait for `client`; `when_left` says what becomes of the rounds that do."""
         with self._binding:
-            self._clients.remove(client)
+            self._members.forget(client)
             for gathered in self._operations.values():
                 gathered.forget(client)
 
-    def configure(self, *, wait_for_all: bool, timeout: float | None) -> None:
-        """Set whether rounds wait for all clients, and their timeout.
+    def configure(
+        self,
+        *,
+        wait_for_all: bool,
+        timeout: float | None,
+        when_left: WhenLeft = WhenLeft.GO_ON,
+    ) -> None:
+        """Set whether rounds wait for all clients, how long, and what if one leaves.
 
         Raises:
             IllegalLifeCycleError: calls are waiting in a round.
@@ -85,8 +110,15 @@ class Gathering:
                 interface=self._server.name,
                 cure="Configure it before the first call, or once the round is over",
             )
-        self.wait_for_all, self.timeout = wait_for_all, timeout
-        self._operations.clear()
+        self.wait_for_all, self.timeout, self.when_left = wait_for_all, timeout, when_left
+        with self._binding:
+            self._members = Rounds(
+                self._members.clients,
+                wait_for_all=wait_for_all,
+                timeout=timeout,
+                when_left=when_left,
+            )
+            self._operations.clear()
         self._server.wire()
 
     def abandon(self, why: str) -> None:
@@ -111,9 +143,7 @@ class Gathering:
         with self._binding:
             if operation not in self._operations:
                 self._operations[operation] = _Gathered(
-                    self._server,
-                    described,
-                    Rounds(self._clients, wait_for_all=self.wait_for_all, timeout=self.timeout),
+                    self._server, described, self._members.empty()
                 )
             gathered = self._operations[operation]
         gathered.target = target
@@ -126,7 +156,7 @@ class Gathering:
                 component=self._server.owner.path,
                 interface=self._server.name,
                 cure="Call it through a bound client interface: it gathers one call of each "
-                f"({', '.join(map(str, self._clients)) or 'none is bound yet'})",
+                f"({', '.join(map(str, self._members.clients)) or 'none is bound yet'})",
             )
 
         return refuse
@@ -159,12 +189,27 @@ class Ticket(Future[Any]):
     Until then its caller waits for calls that can only come while the `owner` runs.
     """
 
-    def __init__(self, owner: object, about: object) -> None:
+    patience = 30.0
+    """For how many seconds a caller waits before it is said who is missing. There is no limit:
+    right programs compute for an hour, and where a call never comes nobody else would say so."""
+
+    def __init__(self, gathered: _Gathered, owner: object, about: object) -> None:
         super().__init__(about)
         self.owner = owner
         self.is_open = True
+        self._gathered = gathered
         self._assembling = threading.Lock()
         self.set_running_or_notify_cancel()
+
+    def _passed(self, gate: threading.Lock, timeout: float | None) -> bool:
+        if timeout is not None or not self.is_open:
+            return super()._passed(gate, timeout)
+        if not super()._passed(gate, self.patience):
+            wait = self._gathered.describe_wait(self)
+            if wait:
+                _log.warning("for %g s %s", self.patience, wait)
+            return super()._passed(gate, None)
+        return True
 
     def result(self, timeout: float | None = None) -> Any:
         """Wait for the result; a block is assembled by its receiver, not by its sender."""
@@ -227,11 +272,22 @@ class _Gathered:
         with self._lock:
             return [str(client) for client in self._rounds.missing]
 
+    def describe_wait(self, ticket: Ticket) -> str:
+        """Return who has called and who has not, if `ticket` is the first of those that wait."""
+        with self._lock:
+            if next(iter(self._open), None) is not ticket:
+                return ""
+            called, missing = self._rounds.called, self._rounds.missing
+        return (
+            f"'{self._operation}' of the gathercast interface {self._server} waits for all to "
+            f"call: {', '.join(map(str, called))} did, {', '.join(map(str, missing))} did not"
+        )
+
     def arrive(
         self, client: ClientInterface, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Ticket:
         about = f"{self._server}.{self._operation}, called by {client}"
-        ticket = Ticket(self._server.owner, about)
+        ticket = Ticket(self, self._server.owner, about)
         with self._lock:
             effects = self._rounds.arrive(client, (args, kwargs), time.monotonic(), ticket=ticket)
             self._open[ticket] = None
@@ -268,10 +324,13 @@ class _Gathered:
         for effect in effects:
             for entry in effect.entries:
                 entry.ticket.is_open = False
-            if isinstance(effect, Expire):
-                self._expire(effect)
-            else:
-                self._fire(effect.entries)
+            match effect:
+                case Fire():
+                    self._fire(effect.entries)
+                case Expire():
+                    self._expire(effect)
+                case Refuse():
+                    self._refuse(effect)
 
     def _fire(self, entries: Sequence[RoundEntry[ClientInterface]]) -> None:
         """Make one call of a full round; its result or its exception goes to every caller."""
@@ -312,6 +371,18 @@ class _Gathered:
                 component=self._server.owner.path,
                 interface=self._server.name,
                 cure="Let every bound client call, unbind those that do not, or raise the timeout",
+            ),
+        )
+
+    def _refuse(self, effect: Refuse[ClientInterface]) -> None:
+        _fail(
+            effect.entries,
+            GathercastMemberError(
+                f"'{self._operation}' was not called by {effect.left}, which is no longer bound",
+                component=self._server.owner.path,
+                interface=self._server.name,
+                cure="Call again without it, or let rounds go on without those that leave, or keep "
+                "their places: when_left='go-on' or 'replace'",
             ),
         )
 

@@ -9,12 +9,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
+from enum import StrEnum
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from gcm.errors import GcmError
 from gcm.records import dataclass
 
 Client = TypeVar("Client", bound=Hashable)
+
+
+class WhenLeft(StrEnum):
+    """What becomes of the rounds that wait for a client when it is unbound, removed or lost."""
+
+    GO_ON = "go-on"
+    """They go on without it, at once where only it was missing."""
+    REFUSE = "refuse"
+    """Those who have called get an error that names it."""
+    REPLACE = "replace"
+    """Its place is kept, and the client that is bound next takes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +58,31 @@ class Expire(Generic[Client]):
     missing: tuple[Client, ...]
 
 
-Effect: TypeAlias = Fire[Client] | Expire[Client]
+@dataclass(frozen=True, slots=True)
+class Refuse(Generic[Client]):
+    """Tell these callers that the round will never be full, because `left` is bound no longer."""
+
+    entries: tuple[RoundEntry[Client], ...]
+    left: Client
+
+
+Effect: TypeAlias = Fire[Client] | Expire[Client] | Refuse[Client]
 
 
 @dataclass(slots=True)
 class _Round(Generic[Client]):
     opened: float
-    entries: dict[Client, RoundEntry[Client]] = field(default_factory=dict)
+    entries: dict[int, RoundEntry[Client]] = field(default_factory=dict)
+    """By the places of their clients."""
 
     def in_binding_order(self) -> tuple[RoundEntry[Client], ...]:
-        return tuple(sorted(self.entries.values(), key=lambda entry: entry.rank))
+        return tuple(entry for _, entry in sorted(self.entries.items()))
+
+    def has(self, client: Client, rank: int) -> bool:
+        """Whether the place has called, or the client itself from the place it had before."""
+        return rank in self.entries or any(
+            entry.client == client for entry in self.entries.values()
+        )
 
 
 class Rounds(Generic[Client]):
@@ -65,6 +92,7 @@ class Rounds(Generic[Client]):
     bound client has called, or with `wait_for_all=False` at its first call; it expires when
     `timeout` has passed since its first call. Calls of a client that is no longer bound stay in
     their rounds, so that none is lost, and a client bound later is waited for like the others.
+    `when_left` says what becomes of rounds in which a client that is unbound has not called.
 
     >>> rounds = Rounds(["a", "b"])
     >>> rounds.arrive("b", 2, now=0.0)
@@ -79,12 +107,15 @@ class Rounds(Generic[Client]):
         *,
         wait_for_all: bool = True,
         timeout: float | None = None,
+        when_left: WhenLeft = WhenLeft.GO_ON,
     ) -> None:
         if timeout is not None and timeout <= 0:
             raise ValueError(f"the timeout of a gathercast has to be above 0, not {timeout}")
         self._wait_for_all = wait_for_all
         self._timeout = timeout
+        self._when_left = when_left
         self._ranks: dict[Client, int] = {}
+        self._vacant: dict[int, Client] = {}
         self._next_rank = 0
         self._pending: deque[_Round[Client]] = deque()
         for client in clients:
@@ -92,12 +123,17 @@ class Rounds(Generic[Client]):
 
     @property
     def clients(self) -> tuple[Client, ...]:
-        """The bound clients in binding order."""
-        return tuple(self._ranks)
+        """The bound clients in binding order; who has taken a kept place stands there."""
+        return tuple(sorted(self._ranks, key=self._ranks.__getitem__))
 
     def empty(self) -> Rounds[Client]:
-        """Return rounds of the same clients and settings, without calls."""
-        return Rounds(self._ranks, wait_for_all=self._wait_for_all, timeout=self._timeout)
+        """Return rounds of the same clients, places and settings, without calls."""
+        others = Rounds[Client](
+            wait_for_all=self._wait_for_all, timeout=self._timeout, when_left=self._when_left
+        )
+        others._ranks, others._vacant = dict(self._ranks), dict(self._vacant)
+        others._next_rank = self._next_rank
+        return others
 
     @property
     def pending(self) -> int:
@@ -105,11 +141,16 @@ class Rounds(Generic[Client]):
         return len(self._pending)
 
     @property
-    def missing(self) -> tuple[Client, ...]:
-        """The clients that the oldest round still waits for."""
+    def called(self) -> tuple[Client, ...]:
+        """Those that have called in the oldest round."""
         if not self._pending:
             return ()
-        return tuple(client for client in self._ranks if client not in self._pending[0].entries)
+        return tuple(entry.client for entry in self._pending[0].in_binding_order())
+
+    @property
+    def missing(self) -> tuple[Client, ...]:
+        """Those that the oldest round still waits for, or whose place it keeps."""
+        return self._missing_in(self._pending[0]) if self._pending else ()
 
     @property
     def deadline(self) -> float | None:
@@ -119,20 +160,36 @@ class Rounds(Generic[Client]):
         return self._pending[0].opened + self._timeout
 
     def admit(self, client: Client) -> None:
-        """Bind a client, last in binding order; raises ValueError if it is bound already."""
+        """Bind a client, to the first place that is kept or last in binding order.
+
+        Raises ValueError if it is bound already.
+        """
         if client in self._ranks:
             raise ValueError(f"{client} is bound already")
-        self._ranks[client] = self._next_rank
-        self._next_rank += 1
+        if self._vacant:
+            rank = min(self._vacant)
+            del self._vacant[rank]
+        else:
+            rank = self._next_rank
+            self._next_rank += 1
+        self._ranks[client] = rank
 
     def forget(self, client: Client) -> list[Effect[Client]]:
-        """Unbind a client and fire the rounds that waited only for it.
+        """Unbind a client, and do as `when_left` says with the rounds in which it has not called.
 
         Raises ValueError for a client that is not bound.
         """
         if client not in self._ranks:
             raise ValueError(f"{client} is not bound")
-        del self._ranks[client]
+        rank = self._ranks.pop(client)
+        if self._when_left is WhenLeft.REPLACE:
+            self._vacant[rank] = client
+            return []
+        if self._when_left is WhenLeft.REFUSE:
+            # A client is never in a round without being in the older ones, so these are the last.
+            refused = [one for one in self._pending if not one.has(client, rank)]
+            self._pending = deque(one for one in self._pending if one.has(client, rank))
+            return [Refuse(one.in_binding_order(), client) for one in refused]
         return self._complete()
 
     def arrive(
@@ -142,13 +199,13 @@ class Rounds(Generic[Client]):
         if client not in self._ranks:
             raise GcmError(
                 f"'{client}' called a gathercast interface that it is not bound to",
-                cure=f"Bound are: {', '.join(map(str, self._ranks)) or 'none'}",
+                cure=f"Bound are: {', '.join(map(str, self.clients)) or 'none'}",
             )
         effects = self.expire(now)
         entry = RoundEntry(client, arguments, ticket, self._ranks[client])
         if not self._wait_for_all:
             return [*effects, Fire((entry,))]
-        self._open_round(client, now).entries[client] = entry
+        self._open_round(client, now).entries[entry.rank] = entry
         return effects + self._complete()
 
     def expire(self, now: float) -> list[Effect[Client]]:
@@ -156,14 +213,25 @@ class Rounds(Generic[Client]):
         effects: list[Effect[Client]] = []
         while (deadline := self.deadline) is not None and deadline <= now:
             late = self._pending.popleft()
-            missing = tuple(client for client in self._ranks if client not in late.entries)
-            effects.append(Expire(late.in_binding_order(), missing))
+            effects.append(Expire(late.in_binding_order(), self._missing_in(late)))
         return effects
+
+    @property
+    def _expected(self) -> dict[int, Client]:
+        """Who has to call, by place; a place that is kept has the name of the one that left."""
+        return {rank: client for client, rank in self._ranks.items()} | self._vacant
+
+    def _missing_in(self, waiting: _Round[Client]) -> tuple[Client, ...]:
+        return tuple(
+            client
+            for rank, client in sorted(self._expected.items())
+            if not waiting.has(client, rank)
+        )
 
     def _open_round(self, client: Client, now: float) -> _Round[Client]:
         """Return the oldest round without a call of the client, a new one if necessary."""
         for pending in self._pending:
-            if client not in pending.entries:
+            if not pending.has(client, self._ranks[client]):
                 return pending
         self._pending.append(_Round(now))
         return self._pending[-1]
@@ -172,9 +240,14 @@ class Rounds(Generic[Client]):
         # A client is never in a round without being in the older ones, so that rounds complete in
         # their order.
         effects: list[Effect[Client]] = []
-        while self._pending and self._ranks.keys() <= self._pending[0].entries.keys():
+        while self._pending and self._is_full(self._pending[0]):
             effects.append(Fire(self._pending.popleft().in_binding_order()))
         return effects
+
+    def _is_full(self, waiting: _Round[Client]) -> bool:
+        # The number is enough to know that one is missing, which most calls only have to know.
+        enough = len(waiting.entries) >= len(self._ranks) + len(self._vacant)
+        return enough and not self._missing_in(waiting)
 
 
 def scatter_results(operation: str, result: Any, count: int) -> Sequence[Any]:

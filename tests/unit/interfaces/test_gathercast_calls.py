@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Protocol
@@ -24,7 +26,15 @@ from gcm import (
     requires,
     submit,
 )
-from gcm.errors import CopyError, GathercastTimeoutError, GcmError, IllegalLifeCycleError
+from gcm.errors import (
+    CopyError,
+    GathercastMemberError,
+    GathercastTimeoutError,
+    GcmError,
+    IllegalLifeCycleError,
+    IllegalTypeError,
+)
+from gcm.interfaces.collective.gathercast import Ticket
 from gcm.membranes.collective import GathercastController
 from gcm.membranes.content import ContentController
 from gcm.membranes.lifecycle import LifeCycleController
@@ -319,6 +329,70 @@ def test_without_waiting_for_all_each_first_call_is_a_round() -> None:
     assert one.content.sum.add(1) == 2
     assert one.content.sum.add(2) == 4
     assert server.content.rounds == [[1], [2]]
+
+
+def test_those_that_have_called_hear_who_left_before_it_called() -> None:
+    server, (one, other) = assembled(2)
+    configure(server, when_left="refuse")
+    waiting = add(one, 1)
+    other.stop()
+    other.unbind("sum")
+    with pytest.raises(GathercastMemberError) as caught:
+        waiting.result(WAIT)
+    assert str(caught.value) == (
+        "'add' was not called by /g1.sum, which is no longer bound "
+        "[component /adder, interface 'sum']. Call again without it, or let rounds go on without "
+        "those that leave, or keep their places: when_left='go-on' or 'replace'"
+    )
+    assert one.content.sum.add(2) == 4
+
+
+def test_a_replacement_calls_from_the_place_of_the_one_that_left_in_every_operation() -> None:
+    server, (one, other, third) = assembled(3)
+    configure(server, when_left="replace")
+    waiting = [add(one, 1), add(third, 3)]
+    other.stop()
+    other.unbind("sum")
+    new = primitive(Giver, "new")
+    new.bind("sum", server.server("sum"))
+    new.start()
+    assert server.controller(GathercastController).waiting("sum") == {"add": ["/new.sum"]}
+    assert add(new, 2).result(WAIT) == 8
+    assert [call.result(WAIT) for call in waiting] == [7, 9]
+    assert server.content.rounds == [[1, 2, 3]]
+    # an operation that nobody had called before knows the places too
+    calls = [submit(giver.content.sum.nothing) for giver in (one, third, new)]
+    assert [call.result(WAIT) for call in calls] == [None, None, None]
+
+
+def test_what_becomes_of_those_that_leave_is_one_of_three_words() -> None:
+    server, _ = assembled(1)
+    with pytest.raises(IllegalTypeError) as caught:
+        configure(server, when_left="ignore")
+    assert str(caught.value) == (
+        "rounds cannot 'ignore' when a client leaves [component /adder, interface 'sum']. "
+        "Say one of: go-on, refuse, replace"
+    )
+
+
+def test_a_long_wait_says_once_who_is_missing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, in_thread: InThread
+) -> None:
+    monkeypatch.setattr(Ticket, "patience", 0.02)
+    _, (one, other, last) = assembled(3)
+    callers = [in_thread(giver.content.sum.add, 1) for giver in (one, other)]
+    while not caplog.messages:
+        time.sleep(0.01)
+    last.content.sum.add(1)
+    for caller in callers:
+        caller.join(WAIT)
+    (said,) = caplog.messages
+    first, second = sorted(["/g0.sum", "/g1.sum"])
+    assert re.fullmatch(
+        r"for 0\.02 s 'add' of the gathercast interface /adder\.sum waits for all to call: "
+        rf"({first}, {second}|{first}|{second}) did, .*/g2\.sum did not",
+        said,
+    )
 
 
 def test_rounds_are_configured_only_while_nobody_waits_in_one() -> None:
