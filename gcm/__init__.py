@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from gcm.factory import primitive as primitive
     from gcm.factory import wrapper as wrapper
     from gcm.interfaces.collective.gathercast import one_by_one as one_by_one
+    from gcm.interfaces.collective.gathering import RoundSettings as RoundSettings
+    from gcm.interfaces.collective.gathering import WhenLeft as WhenLeft
     from gcm.interfaces.distribution import broadcast as broadcast
     from gcm.interfaces.distribution import distribute as distribute
     from gcm.interfaces.distribution import distribute_by as distribute_by
@@ -107,6 +109,7 @@ _HOMES = {
     ),
     "gcm.interfaces.future": ("Future",),
     "gcm.interfaces.collective.gathercast": ("one_by_one",),
+    "gcm.interfaces.collective.gathering": ("RoundSettings", "WhenLeft"),
     "gcm.interfaces.policies.reduction": (
         "concat",
         "first",

@@ -21,6 +21,8 @@ from gcm import (
     GathercastController,
     GcmError,
     InterfaceType,
+    RoundSettings,
+    WhenLeft,
     active,
     composite,
     distribute,
@@ -30,6 +32,7 @@ from gcm import (
     provides,
     requires,
     running,
+    submit,
 )
 from gcm.adl import load
 from gcm.errors import (
@@ -37,6 +40,7 @@ from gcm.errors import (
     CircularCallError,
     CopyError,
     DispatchError,
+    GathercastMemberError,
     GathercastTimeoutError,
     IllegalBindingError,
     IllegalContentError,
@@ -134,6 +138,19 @@ def silent_singer() -> None:
         one.stub("say", Say).say("la")
 
 
+def leaving_singer() -> None:
+    choir, one, two = primitive(Choir), primitive(Asker, "one"), primitive(Asker, "two")
+    for singer in (one, two):
+        singer.bind("next", choir.server("say"))
+    rounds = choir.controller(GathercastController)
+    rounds.configure("say", when_left=WhenLeft.REFUSE)
+    assert rounds.settings("say") == RoundSettings(when_left=WhenLeft.REFUSE)
+    with running(choir):
+        waiting = submit(one.content.next.say, "la")
+        two.unbind("next")
+        waiting.result()
+
+
 def lock_as_argument() -> None:
     with running(active(Speaker)) as speaker:
         speaker.stub("say", Say).say(threading.Lock())
@@ -155,6 +172,7 @@ MISTAKES: dict[type[GcmError], Callable[[], object]] = {
     MulticastError: lambda: say_all(["one", ""]),
     CircularCallError: circle,
     GathercastTimeoutError: silent_singer,
+    GathercastMemberError: leaving_singer,
     AdlError: lambda: load("nowhere.fractal"),
 }
 

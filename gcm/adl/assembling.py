@@ -23,6 +23,7 @@ from gcm.factory import new_component, new_template
 from gcm.interfaces.interface import Referenced, ServerEnd, ServerInterface
 from gcm.interfaces.types import InterfaceType
 from gcm.membranes.attribute import AttributeController
+from gcm.membranes.collective import GathercastController
 from gcm.membranes.content import ContentController
 from gcm.membranes.descriptions import DESCRIPTIONS
 from gcm.membranes.interceptor import InterceptorController
@@ -104,6 +105,14 @@ class _Assembler:
             attributes = component.controller(AttributeController)
             for name, value in plan.attributes:
                 attributes.set(name, value)
+        for rounds in plan.rounds:
+            how = rounds.settings
+            component.controller(GathercastController).configure(
+                rounds.interface,
+                wait_for_all=how.wait_for_all,
+                timeout=how.timeout,
+                when_left=how.when_left.value,
+            )
         if isinstance(component, Composite):
             content = component.controller(ContentController)
             for child in plan.components:

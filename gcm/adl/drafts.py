@@ -11,6 +11,7 @@ from gcm.adl.plan import (
     BindingPlan,
     InterceptorPlan,
     MembraneKind,
+    RoundsPlan,
 )
 from gcm.components import VirtualNodeNote
 from gcm.documents import Location
@@ -33,6 +34,7 @@ class Traits:
     content: type | None = None
     attributes: tuple[tuple[str, object], ...] = ()
     interceptors: tuple[InterceptorPlan, ...] = ()
+    rounds: tuple[RoundsPlan, ...] = ()
     virtual_node: VirtualNodeNote | None = None
     broken: frozenset[str] = frozenset()
     broken_collections: tuple[str, ...] = ()

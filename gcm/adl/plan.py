@@ -8,6 +8,7 @@ from gcm.adl.definitions.model import LOCAL
 from gcm.components import ExportedNodeNote, Notes
 from gcm.documents import Location
 from gcm.interfaces import ComponentType
+from gcm.interfaces.collective.gathering import RoundSettings
 from gcm.records import dataclass
 
 NO_INTERFACES = ComponentType()
@@ -60,6 +61,14 @@ class InterceptorPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundsPlan:
+    """When the rounds of a gathercast interface are over."""
+
+    interface: str
+    settings: RoundSettings
+
+
+@dataclass(frozen=True, slots=True)
 class MembranePlan:
     """The membrane: its kind or its own description, and the assembly inside it.
 
@@ -99,6 +108,7 @@ class ComponentPlan:
     content: type | None
     attributes: tuple[tuple[str, object], ...]
     interceptors: tuple[InterceptorPlan, ...]
+    rounds: tuple[RoundsPlan, ...]
     components: tuple[ComponentPlan, ...]
     shared: tuple[SharedPlan, ...]
     bindings: tuple[BindingPlan, ...]

@@ -28,6 +28,7 @@ def _component(draft: Draft) -> ComponentPlan:
         content=traits.content,
         attributes=traits.attributes,
         interceptors=traits.interceptors,
+        rounds=traits.rounds,
         components=_components(draft),
         shared=tuple([_shared(one) for one in draft.children.values() if one.is_reference]),
         bindings=tuple(draft.bindings),

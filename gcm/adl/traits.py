@@ -17,6 +17,7 @@ from gcm.adl.membranes.controller_files import ControllerFiles
 from gcm.adl.membranes.interceptors import read_interceptors
 from gcm.adl.membranes.kinds import MembraneReader
 from gcm.adl.plan import MembraneKind
+from gcm.adl.rounds import read_rounds
 from gcm.adl.structure import is_missing, stands_in_for
 from gcm.components import (
     GIVE_DEFAULTS,
@@ -132,6 +133,7 @@ class _Reading:
             interceptors=tuple(
                 read_interceptors(self._body, self._load_class, self._findings, self._path)
             ),
+            rounds=tuple(read_rounds(self._body, component_type, self._findings, self._path)),
             virtual_node=self._virtual_node(),
             broken=frozenset(types.broken),
             broken_collections=tuple(types.broken_collections),

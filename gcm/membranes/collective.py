@@ -7,7 +7,7 @@ from random import Random
 from gcm.components.controller import Controller
 from gcm.errors import IllegalBindingError, IllegalTypeError
 from gcm.interfaces.collective.gathercast import Gathering
-from gcm.interfaces.collective.gathering import WhenLeft
+from gcm.interfaces.collective.gathering import RoundSettings, WhenLeft
 from gcm.interfaces.interface import ClientInterface
 
 
@@ -44,17 +44,28 @@ class GathercastController(Controller):
             IllegalLifeCycleError: calls are waiting in a round.
             IllegalTypeError: the timeout is not above zero, or there is no such `when_left`.
         """
-        gathering = self._find(interface)
+        where = {"component": self.component.path, "interface": interface}
         try:
-            chosen = WhenLeft(when_left)
+            leaving = WhenLeft(when_left)
         except ValueError:
             raise IllegalTypeError(
                 f"rounds cannot '{when_left}' when a client leaves",
-                component=self.component.path,
-                interface=interface,
                 cure=f"Say one of: {', '.join(WhenLeft)}",
+                **where,
             ) from None
-        gathering.configure(wait_for_all=wait_for_all, timeout=timeout, when_left=chosen)
+        try:
+            settings = RoundSettings(wait_for_all, timeout, leaving)
+        except ValueError as error:
+            raise IllegalTypeError(str(error), **where) from None
+        self._find(interface).configure(settings)
+
+    def settings(self, interface: str) -> RoundSettings:
+        """Return when rounds of the interface are over, as it was configured.
+
+        Raises:
+            IllegalBindingError: the interface is not gathercast.
+        """
+        return self._find(interface).settings
 
     def waiting(self, interface: str) -> dict[str, list[str]]:
         """Return, for each operation with an open round, the clients that have not called yet."""

@@ -127,6 +127,7 @@ SAYS = {
         r"MulticastError: 1 of 2 calls of 'say' failed: /both/b.say: .*",
         r"CircularCallError: the call would wait for itself: .*",
         r"GathercastTimeoutError: 'say' gave up after 0.1 s: /both/two.next did not call.*",
+        r"GathercastMemberError: 'say' was not called by /two.next, which is no longer bound .*",
         r"AdlError: nowhere.fractal has 1 fault\(s\)",
         r" +nowhere.fractal: error\[missing-file\]: .*",
     ],

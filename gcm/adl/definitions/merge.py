@@ -105,6 +105,9 @@ def _interface(earlier: InterfaceNode, later: InterfaceNode) -> InterfaceNode:
         contingency=later.contingency or earlier.contingency,
         cardinality=later.cardinality or earlier.cardinality,
         interceptors=later.interceptors or earlier.interceptors,
+        wait_for_all=later.wait_for_all or earlier.wait_for_all,
+        timeout=later.timeout or earlier.timeout,
+        when_left=later.when_left or earlier.when_left,
     )
 
 

@@ -33,6 +33,9 @@ class InterfaceNode:
     contingency: str = ""
     cardinality: str = ""
     interceptors: str = ""
+    wait_for_all: str = ""
+    timeout: str = ""
+    when_left: str = ""
     location: Location = NOWHERE
 
 

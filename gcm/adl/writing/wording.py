@@ -11,14 +11,17 @@ from typing import Any
 
 from gcm.adl.definitions import AttributeNode, AttributesNode, InterfaceNode, escape, quoted
 from gcm.adl.plan import MembraneKind
+from gcm.adl.rounds import written_rounds
 from gcm.adl.values import AdlValueFault, convert
 from gcm.adl.writing.naming import NamelessError, class_name, membrane_name
 from gcm.components.composite import Composite
 from gcm.components.declarations import declared_attributes, declared_interfaces
 from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
+from gcm.interfaces.collective.gathering import AS_USUAL
 from gcm.interfaces.types import Cardinality, Contingency, InterfaceType
 from gcm.membranes.attribute import AttributeController
+from gcm.membranes.collective import GathercastController
 from gcm.membranes.descriptions import DESCRIPTIONS, TEMPLATE_SUFFIX
 from gcm.membranes.factory import FactoryController
 
@@ -60,7 +63,15 @@ class Words:
                 Cardinality.SINGLETON, declared.cardinality, base.cardinality if base else None
             ),
             ", ".join(interceptors),
+            *self._rounds(component, declared),
         )
+
+    def _rounds(self, component: Component, declared: InterfaceType) -> tuple[str, str, str]:
+        gathers = declared.is_gathercast and declared.is_server
+        if not gathers or GathercastController.name not in component.membrane:
+            return written_rounds(AS_USUAL)
+        controller = component.controller(GathercastController)
+        return written_rounds(controller.settings(declared.name))
 
     def attributes(self, component: Component) -> AttributesNode | None:
         """Describe the attributes that do not have the default of their class."""

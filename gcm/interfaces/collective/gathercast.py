@@ -14,7 +14,6 @@ from gcm.errors import (
     GathercastTimeoutError,
     GcmError,
     IllegalLifeCycleError,
-    IllegalTypeError,
 )
 from gcm.interfaces.collective.gathering import (
     Effect,
@@ -23,7 +22,7 @@ from gcm.interfaces.collective.gathering import (
     Refuse,
     RoundEntry,
     Rounds,
-    WhenLeft,
+    RoundSettings,
 )
 from gcm.interfaces.collective.sharing import ListSharing, MemberSharing
 from gcm.interfaces.distribution import is_redistributing
@@ -53,11 +52,7 @@ def one_by_one(operation: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Gathering:
-    """The rounds of all operations of one gathercast interface, in which the same clients call.
-
-    `wait_for_all`, `timeout` (in seconds, from the first call of a round) and `when_left` apply to
-    rounds that begin later.
-    """
+    """The rounds of all operations of one gathercast interface, in which the same clients call."""
 
     def __init__(self, server: ServerInterface) -> None:
         self._server = server
@@ -66,9 +61,11 @@ class Gathering:
         """Who calls, in which place; each operation's rounds begin as a copy of it."""
         # Several threads may bind clients; each client is added to every operation's rounds once.
         self._binding = threading.Lock()
-        self.wait_for_all = True
-        self.timeout: float | None = None
-        self.when_left = WhenLeft.GO_ON
+
+    @property
+    def settings(self) -> RoundSettings:
+        """When rounds are over."""
+        return self._members.settings
 
     def admit(self, client: ClientInterface) -> None:
         """Wait for `client` from now on."""
@@ -84,25 +81,12 @@ class Gathering:
             for gathered in self._operations.values():
                 gathered.forget(client)
 
-    def configure(
-        self,
-        *,
-        wait_for_all: bool,
-        timeout: float | None,
-        when_left: WhenLeft = WhenLeft.GO_ON,
-    ) -> None:
-        """Set whether rounds wait for all clients, how long, and what if one leaves.
+    def configure(self, settings: RoundSettings) -> None:
+        """Set when the rounds that begin later are over.
 
         Raises:
             IllegalLifeCycleError: calls are waiting in a round.
-            IllegalTypeError: the timeout is not above zero.
         """
-        if timeout is not None and timeout <= 0:
-            raise IllegalTypeError(
-                f"the timeout of a gathercast has to be above 0 seconds, not {timeout}",
-                component=self._server.owner.path,
-                interface=self._server.name,
-            )
         if any(gathered.waiting() for gathered in self._operations.values()):
             raise IllegalLifeCycleError(
                 "calls are waiting in a round of the interface",
@@ -110,14 +94,8 @@ class Gathering:
                 interface=self._server.name,
                 cure="Configure it before the first call, or once the round is over",
             )
-        self.wait_for_all, self.timeout, self.when_left = wait_for_all, timeout, when_left
         with self._binding:
-            self._members = Rounds(
-                self._members.clients,
-                wait_for_all=wait_for_all,
-                timeout=timeout,
-                when_left=when_left,
-            )
+            self._members = Rounds(self._members.clients, settings)
             self._operations.clear()
         self._server.wire()
 
@@ -366,7 +344,7 @@ class _Gathered:
         _fail(
             effect.entries,
             GathercastTimeoutError(
-                f"'{self._operation}' gave up after {self._server_timeout()} s: "
+                f"'{self._operation}' gave up after {self._rounds.settings.timeout} s: "
                 f"{missing} did not call",
                 component=self._server.owner.path,
                 interface=self._server.name,
@@ -385,9 +363,6 @@ class _Gathered:
                 "their places: when_left='go-on' or 'replace'",
             ),
         )
-
-    def _server_timeout(self) -> float | None:
-        return self._server.gathering.timeout if self._server.gathering else None
 
     def _set_timer(self) -> None:
         """Set the timer for the oldest round; the lock is held."""

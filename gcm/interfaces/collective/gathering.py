@@ -30,6 +30,29 @@ class WhenLeft(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class RoundSettings:
+    """When a round is over: with all clients, or at each call; in time; and if a client leaves.
+
+    `timeout` counts from the first call of a round, in seconds. Raises ValueError if it is not
+    above zero.
+    """
+
+    wait_for_all: bool = True
+    timeout: float | None = None
+    when_left: WhenLeft = WhenLeft.GO_ON
+
+    def __post_init__(self) -> None:
+        """Refuse a time that has always passed."""
+        if self.timeout is not None and self.timeout <= 0:
+            raise ValueError(
+                f"the timeout of a gathercast has to be above 0 seconds, not {self.timeout}"
+            )
+
+
+AS_USUAL = RoundSettings()
+
+
+@dataclass(frozen=True, slots=True)
 class RoundEntry(Generic[Client]):
     """One call of one client in a round.
 
@@ -89,10 +112,10 @@ class Rounds(Generic[Client]):
     """The queue of rounds of one operation of one gathercast interface.
 
     A call joins the oldest round in which its client has not called yet. A round fires when every
-    bound client has called, or with `wait_for_all=False` at its first call; it expires when
-    `timeout` has passed since its first call. Calls of a client that is no longer bound stay in
+    bound client has called, or at its first call if it need not wait for all; it expires when the
+    timeout has passed since its first call. Calls of a client that is no longer bound stay in
     their rounds, so that none is lost, and a client bound later is waited for like the others.
-    `when_left` says what becomes of rounds in which a client that is unbound has not called.
+    The settings say what becomes of rounds in which a client that is unbound has not called.
 
     >>> rounds = Rounds(["a", "b"])
     >>> rounds.arrive("b", 2, now=0.0)
@@ -101,19 +124,8 @@ class Rounds(Generic[Client]):
     [1, 2]
     """
 
-    def __init__(
-        self,
-        clients: Iterable[Client] = (),
-        *,
-        wait_for_all: bool = True,
-        timeout: float | None = None,
-        when_left: WhenLeft = WhenLeft.GO_ON,
-    ) -> None:
-        if timeout is not None and timeout <= 0:
-            raise ValueError(f"the timeout of a gathercast has to be above 0, not {timeout}")
-        self._wait_for_all = wait_for_all
-        self._timeout = timeout
-        self._when_left = when_left
+    def __init__(self, clients: Iterable[Client] = (), settings: RoundSettings = AS_USUAL) -> None:
+        self.settings = settings
         self._ranks: dict[Client, int] = {}
         self._vacant: dict[int, Client] = {}
         self._next_rank = 0
@@ -128,9 +140,7 @@ class Rounds(Generic[Client]):
 
     def empty(self) -> Rounds[Client]:
         """Return rounds of the same clients, places and settings, without calls."""
-        others = Rounds[Client](
-            wait_for_all=self._wait_for_all, timeout=self._timeout, when_left=self._when_left
-        )
+        others = Rounds[Client](settings=self.settings)
         others._ranks, others._vacant = dict(self._ranks), dict(self._vacant)
         others._next_rank = self._next_rank
         return others
@@ -155,9 +165,9 @@ class Rounds(Generic[Client]):
     @property
     def deadline(self) -> float | None:
         """When the oldest round expires, or None where nothing can expire."""
-        if self._timeout is None or not self._pending:
+        if self.settings.timeout is None or not self._pending:
             return None
-        return self._pending[0].opened + self._timeout
+        return self._pending[0].opened + self.settings.timeout
 
     def admit(self, client: Client) -> None:
         """Bind a client, to the first place that is kept or last in binding order.
@@ -182,10 +192,10 @@ class Rounds(Generic[Client]):
         if client not in self._ranks:
             raise ValueError(f"{client} is not bound")
         rank = self._ranks.pop(client)
-        if self._when_left is WhenLeft.REPLACE:
+        if self.settings.when_left is WhenLeft.REPLACE:
             self._vacant[rank] = client
             return []
-        if self._when_left is WhenLeft.REFUSE:
+        if self.settings.when_left is WhenLeft.REFUSE:
             # A client is never in a round without being in the older ones, so these are the last.
             refused = [one for one in self._pending if not one.has(client, rank)]
             self._pending = deque(one for one in self._pending if one.has(client, rank))
@@ -203,7 +213,7 @@ class Rounds(Generic[Client]):
             )
         effects = self.expire(now)
         entry = RoundEntry(client, arguments, ticket, self._ranks[client])
-        if not self._wait_for_all:
+        if not self.settings.wait_for_all:
             return [*effects, Fire((entry,))]
         self._open_round(client, now).entries[entry.rank] = entry
         return effects + self._complete()

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gcm.documents import TEXT, Attribute, ElementType, ValueFault, ValueKind, did_you_mean
+from gcm.documents.durations import DURATION_HINT, DURATION_PATTERN, is_duration, seconds_of
 from runtime.allocations import places_of
 from runtime.collectives import fault_of_rules
 from runtime.deployment.hosts import (
@@ -28,9 +29,6 @@ NAME_PATTERN = "[A-Za-z0-9_][A-Za-z0-9_.-]*"
 NUMBER_PATTERN = "[0-9]{1,9}"
 """What a number looks like."""
 
-DURATION_PATTERN = r"([1-9][0-9]{0,5}(\.[0-9]{1,3})?|0\.0{0,2}[1-9][0-9]{0,2})(s|min|h)?"
-"""What a duration looks like; without a unit it is in seconds."""
-
 _NAME = re.compile(NAME_PATTERN)
 _WALLTIME = re.compile(r"(?:(\d{1,3})-)?(\d{1,4}):(\d{2}):(\d{2})")
 _BATCH_WORD = re.compile(r"[A-Za-z0-9_.,:@+=&|*()\[\]-]+")
@@ -39,8 +37,6 @@ _BLANKS = re.compile("[ \t\r\n]+")  # those of a shell; `str.split` knows more
 _NUMBER = re.compile(NUMBER_PATTERN)
 _SHARE = re.compile(r"([0-9]{1,6}) of ([1-9][0-9]{0,5})")
 _CAPACITY = re.compile("max|[1-9][0-9]{0,8}")
-_DURATION = re.compile(DURATION_PATTERN)
-_SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
 
 _BAD_HOST = ValueFault(
     "bad-host", "is not a host", "write a host name, an IPv4 address or an IPv6 address"
@@ -71,13 +67,6 @@ def split_words(text: str) -> tuple[str, ...]:
     return tuple(shlex.split(text))
 
 
-def _seconds(text: str) -> float:
-    """Return the seconds of a duration; 0 where there is none."""
-    text = text.strip()
-    number = text.rstrip("sminh")
-    return float(number) * _SECONDS[text[len(number) :]] if text else 0.0
-
-
 def _walltime(text: str) -> float:
     """Return the seconds of a walltime; 0 where there is none.
 
@@ -86,7 +75,7 @@ def _walltime(text: str) -> float:
     """
     found = _WALLTIME.fullmatch(text.strip())
     if found is None:
-        return _seconds(text)
+        return seconds_of(text)
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
@@ -144,13 +133,13 @@ def _capacity_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | N
 
 
 def _duration_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
-    if _DURATION.fullmatch(value.strip()):
+    if is_duration(value):
         return None
-    return ValueFault("bad-duration", "is not a duration", "write it as 60s, 5min or 2h")
+    return ValueFault("bad-duration", "is not a duration", DURATION_HINT)
 
 
 def _walltime_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
-    if _WALLTIME.fullmatch(value.strip()) or _DURATION.fullmatch(value.strip()):
+    if _WALLTIME.fullmatch(value.strip()) or is_duration(value):
         return None
     return ValueFault("bad-walltime", "is not a walltime", "write it as 02:00:00, 1-12:00:00 or 2h")
 
@@ -220,7 +209,7 @@ CAPACITY = ValueKind(
 """How many nodes; `max` is as many as there are, 0 stands where nothing is written."""
 
 CHOICE = ValueKind("choice", fault=_choice_fault)
-DURATION = ValueKind("duration", _seconds, _duration_fault, pattern=DURATION_PATTERN)
+DURATION = ValueKind("duration", seconds_of, _duration_fault, pattern=DURATION_PATTERN)
 
 WORDS = ValueKind("words", split_words, _words_fault)
 """A command line: words separated by blanks, quoted as in a shell."""

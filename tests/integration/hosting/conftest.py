@@ -97,6 +97,7 @@ class Launcher:
             content=made,
             attributes=tuple(attributes.items()),
             interceptors=(),
+            rounds=(),
             components=(),
             shared=(),
             bindings=(),

@@ -22,6 +22,7 @@ from gcm.adl.plan import (
     InterceptorPlan,
     MembraneKind,
     MembranePlan,
+    RoundsPlan,
 )
 from gcm.adl.writing.describe import describe
 from gcm.adl.writing.export import write_definition
@@ -30,9 +31,11 @@ from gcm.errors import (
     AdlError,
     CircularCallError,
     CopyError,
+    GathercastMemberError,
     GathercastTimeoutError,
     IllegalContentError,
 )
+from gcm.interfaces.collective.gathering import RoundSettings, WhenLeft
 from gcm.membranes.collective import GathercastController
 from gcm.membranes.descriptions import PRIMITIVE
 from gcm.membranes.migration import MigrationController
@@ -424,6 +427,25 @@ def test_rounds_that_wait_for_a_client_elsewhere_end_in_time(grid: Launcher) -> 
         rounds.configure("sum", wait_for_all=True, timeout=0.2)
         with pytest.raises(GathercastTimeoutError, match="/app/two.sum did not call"):
             root.find("one").stub("run", Run).run(1)
+
+
+def test_a_client_elsewhere_that_leaves_a_round_is_named_to_those_that_have_called(
+    grid: Launcher,
+) -> None:
+    described = Assembly("app").primitive("adder", Adder, node="n1")
+    for name, node in (("one", "n2"), ("two", "n3")):
+        described.primitive(name, Client, node=node).bind(f"{name}.sum", "adder.sum")
+    how = RoundsPlan("sum", RoundSettings(when_left=WhenLeft.REFUSE))
+    with deployed(grid, edited(described.plan().root, "/app/adder", rounds=(how,))) as root:
+        rounds = root.find("adder").controller(GathercastController)
+        assert rounds.settings("sum") == how.settings
+        waiting = submit(root.find("one").stub("run", Run).run, 1)
+        while rounds.waiting("sum") != {"add": ["/app/two.sum"]}:
+            assert not waiting.done()
+        root.find("two").stop()
+        root.find("two").unbind("sum")
+        with pytest.raises(GathercastMemberError, match=r"was not called by /app/two\.sum"):
+            waiting.result(LONG)
 
 
 def test_an_active_object_on_a_node_is_bound_through_its_own_controller(grid: Launcher) -> None:

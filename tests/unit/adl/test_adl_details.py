@@ -184,7 +184,7 @@ def test_only_what_separates_or_encloses_is_quoted_in_lists() -> None:
 
 
 def test_what_is_left_out_is_empty() -> None:
-    assert InterfaceNode("port") == InterfaceNode("port", "", "", "", "", "")
+    assert InterfaceNode("port") == InterfaceNode("port", "", "", "", "", "", "", "", "")
     fault = ClassFault("missing-class", "there is none")
     assert (fault.hint, fault.detail) == ("", "")
     assert (Traits().broken, Traits().incomplete) == (frozenset(), False)

@@ -69,6 +69,11 @@ def test_the_document_completes_what_the_class_declares(check: Check) -> None:
             "composite-only",
             "make it gathercast at the server",
         ),
+        (
+            'role="client" signature="lib.Greeter" contingency="optional" timeout="3s"',
+            "no-rounds",
+            'only a server interface with cardinality="gathercast" has rounds',
+        ),
         ('role="internal-client" signature="lib.Clock"', "composite-only", "only a composite"),
         ('role="internal-server" signature="lib.Clock"', "composite-only", "only a composite"),
     ],
@@ -81,6 +86,25 @@ def test_a_faulty_interface_gives_one_diagnostic(
     assert done.only.hint.startswith(hint)
     assert done.only.path == "/app"
     assert done.plan is None
+
+
+def test_all_that_is_wrong_with_the_rounds_of_a_gathercast_is_told(check: Check) -> None:
+    done = check(
+        '<definition name="app">'
+        '<interface name="in" role="server" signature="lib.Greeter" cardinality="gathercast" '
+        'contingency="optional" timeout="soon" when-left="refuze" wait-for-all="perhaps"/>'
+        "</definition>"
+    )
+    assert [one.message for one in done.found if one.code == "bad-rounds"] == [
+        "interface 'in': timeout 'soon' is not a duration",
+        "interface 'in': when-left 'refuze' is no such word",
+        "interface 'in': wait-for-all 'perhaps' is neither true nor false",
+    ]
+    assert [one.hint for one in done.found if one.code == "bad-rounds"] == [
+        "write it as 60s, 5min or 2h",
+        "did you mean 'refuse'?",
+        "write false to make a call of each",
+    ]
 
 
 @pytest.mark.parametrize("name", ["1a", "a b", "a/b", "-a"])

@@ -27,6 +27,8 @@ from gcm.adl import Assembly, assemble, describe, export, plan_document
 from gcm.adl.plan import AssemblyPlan, BindingPlan
 from gcm.documents import Diagnostics, Location
 from gcm.errors import AdlError
+from gcm.interfaces.collective.gathering import RoundSettings, WhenLeft
+from gcm.membranes.collective import GathercastController
 from gcm.membranes.content import ContentController
 from gcm.membranes.interceptor import InterceptorController, Where
 from gcm.membranes.membrane_controller import MembraneController
@@ -127,6 +129,8 @@ def test_the_order_of_gathercast_clients_and_multicast_servers_is_kept(tmp_path:
     clients = [client.path for client in again.find("sum").server("add").clients]
     servers = [server.path for server in again.find("main").client("workers").servers]
     assert clients == ["/Rich/left.sum", "/Rich/w2.sum"]
+    how = again.find("sum").controller(GathercastController).settings("add")
+    assert how == RoundSettings(timeout=90.0, when_left=WhenLeft.REPLACE)
     assert servers == ["/Rich/w2.work", "/Rich/left.work"]
     ended(made, again)
 

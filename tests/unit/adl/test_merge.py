@@ -40,11 +40,11 @@ BODIES = st.builds(
 
 
 def test_interfaces_are_merged_attribute_by_attribute() -> None:
-    earlier = InterfaceNode("a", "client", "x.A", "optional", "multicast", "i", EARLY)
-    later = InterfaceNode("a", "server", "", "mandatory", "", "", LATE)
+    earlier = InterfaceNode("a", "client", "x.A", "optional", "multicast", "i", location=EARLY)
+    later = InterfaceNode("a", "server", "", "mandatory", location=LATE)
     merged = merge(Body(interfaces=(earlier,)), Body(interfaces=(later,)))
     assert merged.interfaces == (
-        InterfaceNode("a", "server", "x.A", "mandatory", "multicast", "i", LATE),
+        InterfaceNode("a", "server", "x.A", "mandatory", "multicast", "i", location=LATE),
     )
 
 

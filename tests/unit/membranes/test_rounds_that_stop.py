@@ -21,6 +21,7 @@ from gcm import (
     submit,
 )
 from gcm.errors import GathercastTimeoutError, IllegalLifeCycleError
+from gcm.interfaces.collective.gathering import RoundSettings
 from gcm.membranes.content import ContentController
 from gcm.membranes.lifecycle import LifeCycleController
 from tests.unit.parts import WAIT, Ended, InThread, Make
@@ -167,7 +168,7 @@ def test_settings_outlive_the_rounds_that_are_refused(in_thread: InThread, ended
     box = assembly(ended, primitive)
     gathering = box.find("gather").server("in").gathering
     assert gathering is not None
-    gathering.configure(wait_for_all=True, timeout=2.0)
+    gathering.configure(RoundSettings(timeout=2.0))
     answers: list[Any] = []
     half_open(box, in_thread, answers).name = "first"
     gathering.abandon("enough")

@@ -411,7 +411,7 @@ def test_the_timeout_of_a_gathercast_is_above_zero(timeout: float) -> None:
         f"the timeout of a gathercast has to be above 0 seconds, not {timeout} "
         "[component /adding, interface 'sum']"
     )
-    assert server.server("sum").gathering.timeout is None  # type: ignore[union-attr]  # it is gathercast
+    assert server.controller(GathercastController).settings("sum").timeout is None
 
 
 def test_a_wrong_stub_type_is_refused() -> None:
