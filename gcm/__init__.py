@@ -9,10 +9,10 @@ framework starts faster.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # known to type checkers; ranks do not import `typing`
 if TYPE_CHECKING:
+    from typing import Any
+
     from gcm.components.clustering import ClusteringContent as ClusteringContent
     from gcm.components.clustering import clustering_type as clustering_type
     from gcm.components.composite import Composite as Composite
@@ -156,6 +156,8 @@ def __getattr__(name: str) -> Any:
     module = _HOME_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'gcm' has no attribute '{name}'")
+    import importlib  # here: it takes a rank some of its start
+
     found = globals()[name] = getattr(importlib.import_module(module), name)
     return found
 

@@ -6,7 +6,6 @@ what reads and writes documents.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -51,6 +50,8 @@ def __getattr__(name: str) -> Any:
     module = _HOME_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'gcm.adl' has no attribute '{name}'")
+    import importlib  # here: it takes a rank some of its start
+
     found = globals()[name] = getattr(importlib.import_module(module), name)
     return found
 

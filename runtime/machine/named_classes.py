@@ -101,7 +101,7 @@ def fault_of(role: str, found: Any) -> str:
         fault = _fault_of_call(found, rule, 1, _GIVEN)
         return _fault_of_methods(role, found, Launcher) or fault
     if role == TRANSPORT:
-        from runtime.transport.transports import Transport
+        from runtime.transport.transport import Transport
 
         if not isinstance(getattr(found, "is_on_host", None), bool):
             return "a transport says whether it 'is_on_host', True or False"

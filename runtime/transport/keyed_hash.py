@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from _operator import _compare_digest as is_same
-from typing import Any
+
+TYPE_CHECKING = False  # known to type checkers; ranks do not import `typing`
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["is_same", "keyed_hash"]
 

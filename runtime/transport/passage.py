@@ -18,10 +18,11 @@ from __future__ import annotations
 import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
 import os
 import sys
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # known to type checkers; ranks do not import `typing` for this
 if TYPE_CHECKING:
     import socket
+    from typing import Any
 
 PASSED = "passed:"
 """Before the path of a socket through which connections are handed over."""

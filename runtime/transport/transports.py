@@ -13,11 +13,16 @@ from __future__ import annotations
 import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
 import errno
 import os
-from collections.abc import Iterable
-from typing import Any, Protocol
 
 from runtime.transport.errors import Unreachable
 from runtime.transport.passage import NAME, PASSED, TOKEN, announcement, host_and_port
+
+TYPE_CHECKING = False  # known to type checkers; ranks do not import `typing` for this
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from runtime.transport.transport import Transport
 
 UNIX, SSH = "unix:", "ssh:"
 """Before the path of a socket: of a process, or of the end of a tunnel through `ssh`."""
@@ -30,27 +35,6 @@ _UNSENT = 256 << 10  # bytes in the system that have not left, beyond which it t
 _BUFFER = 1 << 20  # bytes that a local connection keeps on their way, if the system lets it
 _EVERY_HOST = "0.0.0.0"
 _THIS_HOST = "127.0.0.1"
-
-
-class Transport(Protocol):
-    """A way by which bytes get from one process to another, over stream sockets of the system.
-
-    A class of the user is constructed without arguments, in ranks and front-ends. What goes over
-    its connections is authenticated, and between hosts encrypted, whatever their sockets are.
-    """
-
-    is_on_host: bool
-    """Whether its addresses are of use on the host only where they were made."""
-
-    def listen(self, where: str, /) -> tuple[_socket.socket, str]:
-        """Return a listening socket and its address, which others give to `connecting`.
-
-        `where` is a path of which there is one for each listener, in a folder of the user's alone;
-        nothing has to be made there. An address is one line of text, without the transport's name.
-        """
-
-    def connecting(self, address: str, /) -> tuple[_socket.socket, Any]:
-        """Return a socket that is not connected, and what its `connect` takes; do not wait."""
 
 
 class _UnixSockets:

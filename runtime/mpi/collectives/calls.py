@@ -16,7 +16,7 @@ from mpi4py import MPI
 from runtime.calls import BEGUN, BLOCKING, PERSISTENT, MpiCall, of_kind
 from runtime.lazy_import import LazyModule
 from runtime.mpi.collectives.reductions import Average
-from runtime.mpi.progress.latest_calls import begun, entered, mine
+from runtime.mpi.progress.latest_calls import begun, entered, mine, sole
 from runtime.mpi.requests.requests import started_in_cluster
 from runtime.mpi.values.handles import named_like
 
@@ -56,7 +56,7 @@ class NeighbourCollectives(MPI.Topocomm):
 def _nothing(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any) -> Any:
         try:
-            m, latest = self._members, mine.latest
+            m, latest = self._members, sole.latest or mine.latest
         except AttributeError:
             m, latest = entered(self)
         latest.call, begun.comm = (name, self, None, None), self
@@ -70,7 +70,7 @@ def _nothing(name: str, native: _Call, enter: _Call) -> _Call:
 def _buf(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, buf: Any, root: int = 0) -> Any:
         try:
-            m, latest = self._members, mine.latest
+            m, latest = self._members, sole.latest or mine.latest
         except AttributeError:
             m, latest = entered(self)
         latest.call, begun.comm = (name, self, root, buf), self
@@ -84,7 +84,7 @@ def _buf(name: str, native: _Call, enter: _Call) -> _Call:
 def _buffers(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendbuf: Any, recvbuf: Any) -> Any:
         try:
-            m, latest = self._members, mine.latest
+            m, latest = self._members, sole.latest or mine.latest
         except AttributeError:
             m, latest = entered(self)
         latest.call, begun.comm = (name, self, None, sendbuf), self
@@ -98,7 +98,7 @@ def _buffers(name: str, native: _Call, enter: _Call) -> _Call:
 def _rooted(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendbuf: Any, recvbuf: Any, root: int = 0) -> Any:
         try:
-            m, latest = self._members, mine.latest
+            m, latest = self._members, sole.latest or mine.latest
         except AttributeError:
             m, latest = entered(self)
         latest.call, begun.comm = (name, self, root, sendbuf), self
@@ -116,7 +116,7 @@ def _rooted(name: str, native: _Call, enter: _Call) -> _Call:
 def _reduced(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> Any:
         try:
-            m, latest = self._members, mine.latest
+            m, latest = self._members, sole.latest or mine.latest
         except AttributeError:
             m, latest = entered(self)
         latest.call, begun.comm = (name, self, None, sendbuf), self
@@ -133,7 +133,7 @@ def _reduced(name: str, native: _Call, enter: _Call) -> _Call:
 def _reduced_rooted(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM, root: int = 0) -> Any:
         try:
-            m, latest = self._members, mine.latest
+            m, latest = self._members, sole.latest or mine.latest
         except AttributeError:
             m, latest = entered(self)
         latest.call, begun.comm = (name, self, root, sendbuf), self
@@ -152,7 +152,7 @@ def _reduced_blocks(name: str, native: _Call, enter: _Call) -> _Call:
         self: Any, sendbuf: Any, recvbuf: Any, recvcounts: Any = None, op: Any = MPI.SUM
     ) -> Any:
         try:
-            m, latest = self._members, mine.latest
+            m, latest = self._members, sole.latest or mine.latest
         except AttributeError:
             m, latest = entered(self)
         latest.call, begun.comm = (name, self, None, sendbuf), self
@@ -169,7 +169,7 @@ def _reduced_blocks(name: str, native: _Call, enter: _Call) -> _Call:
 def _object(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendobj: Any) -> Any:
         try:
-            m, latest = self._members, mine.latest
+            m, latest = self._members, sole.latest or mine.latest
         except AttributeError:
             m, latest = entered(self)
         latest.call, begun.comm = (name, self, None, None), self
@@ -183,7 +183,7 @@ def _object(name: str, native: _Call, enter: _Call) -> _Call:
 def _object_reduced(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendobj: Any, op: Any = MPI.SUM) -> Any:
         try:
-            m, latest = self._members, mine.latest
+            m, latest = self._members, sole.latest or mine.latest
         except AttributeError:
             m, latest = entered(self)
         latest.call, begun.comm = (name, self, None, None), self
@@ -201,7 +201,7 @@ def _object_reduced(name: str, native: _Call, enter: _Call) -> _Call:
 def _object_reduced_rooted(name: str, native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendobj: Any, op: Any = MPI.SUM, root: int = 0) -> Any:
         try:
-            m, latest = self._members, mine.latest
+            m, latest = self._members, sole.latest or mine.latest
         except AttributeError:
             m, latest = entered(self)
         latest.call, begun.comm = (name, self, root, None), self

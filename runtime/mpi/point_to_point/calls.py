@@ -25,7 +25,7 @@ from runtime.mpi.point_to_point.sends import (
     send_data,
     send_spec,
 )
-from runtime.mpi.progress.latest_calls import begun, entered, mine, write_down
+from runtime.mpi.progress.latest_calls import begun, entered, mine, sole
 from runtime.mpi.progress.native_waits import settle
 from runtime.mpi.progress.operations import Both, NativeOperation, Operation
 from runtime.mpi.requests.requests import native_request, new_request
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 _truncation: Any = LazyModule("runtime.mpi.values.truncation")
+_recv, _irecv = MPI.Comm.Recv, MPI.Comm.Irecv
 
 
 class BufferCalls(MPI.Comm):
@@ -55,13 +56,13 @@ class BufferCalls(MPI.Comm):
     ) -> None:
         """Receive."""
         try:
-            m, latest = self._members, mine.latest
+            m, latest = self._members, sole.latest or mine.latest
         except AttributeError:
             m, latest = entered(self)
         if m is None:
             latest.call = "Recv", self, source, tag
             try:
-                MPI.Comm.Recv(self, buf, source, tag, status)
+                _recv(self, buf, source, tag, status)
             except MPI.Exception as error:
                 _truncation.note_sizes(error, buf)
                 raise
@@ -86,10 +87,13 @@ class BufferCalls(MPI.Comm):
 
     def Irecv(self, buf: Any, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG) -> MPI.Request:
         """Begin to receive."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        try:
+            m = self._members
+        except AttributeError:  # of mpi4py's own
+            m = None
         if m is None:
             begun.comm = self
-            return MPI.Comm.Irecv(self, buf, source, tag)
+            return _irecv(self, buf, source, tag)
         near = m.near.get(source) if type(source) is int else m.near_to(source)
         if near is not None and not m.sought:
             return native_request(m, m.native.Irecv(buf, near, tag), source)
@@ -100,6 +104,7 @@ class ExchangeCalls(MPI.Comm):
     """Calls that send and receive at the same time."""
 
     __slots__ = ()
+    _members: CommunicatorMembers | None
 
     def Sendrecv(  # noqa: PLR0917 - as in mpi4py
         self,
@@ -112,8 +117,11 @@ class ExchangeCalls(MPI.Comm):
         status: MPI.Status | None = None,
     ) -> None:
         """Send one message and receive another."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        write_down("Sendrecv", self, source, recvtag, dest, sendtag)
+        try:
+            m, latest = self._members, sole.latest or mine.latest
+        except AttributeError:
+            m, latest = entered(self)
+        latest.call = "Sendrecv", self, source, recvtag, dest, sendtag
         if m is None:
             MPI.Comm.Sendrecv(self, sendbuf, dest, sendtag, recvbuf, source, recvtag, status)
         else:
@@ -147,8 +155,11 @@ class ExchangeCalls(MPI.Comm):
         status: MPI.Status | None = None,
     ) -> None:
         """Send a message and receive another in the same memory."""
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
-        write_down("Sendrecv_replace", self, source, recvtag, dest, sendtag)
+        try:
+            m, latest = self._members, sole.latest or mine.latest
+        except AttributeError:
+            m, latest = entered(self)
+        latest.call = "Sendrecv_replace", self, source, recvtag, dest, sendtag
         if m is None:
             MPI.Comm.Sendrecv_replace(self, buf, dest, sendtag, source, recvtag, status)
         else:

@@ -12,7 +12,7 @@ from runtime.mpi.point_to_point.sends import (
     receive_object,
     warn_of_buffer,
 )
-from runtime.mpi.progress.latest_calls import begun, entered, mine, note
+from runtime.mpi.progress.latest_calls import begun, entered, mine, note, sole
 from runtime.mpi.progress.native_waits import settle
 from runtime.mpi.requests.requests import native_request, new_request
 from runtime.mpi.values.faults import check_status
@@ -37,7 +37,7 @@ class ObjectCalls(MPI.Comm):
     ) -> Any:
         """Receive an object."""
         try:
-            m, latest = self._members, mine.latest
+            m, latest = self._members, sole.latest or mine.latest
         except AttributeError:
             m, latest = entered(self)
         if m is None:

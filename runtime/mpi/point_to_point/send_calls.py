@@ -21,7 +21,7 @@ from runtime.mpi.point_to_point.sends import (
     send_object,
     send_spec,
 )
-from runtime.mpi.progress.latest_calls import begun, entered, mine
+from runtime.mpi.progress.latest_calls import begun, entered, mine, sole
 from runtime.mpi.progress.native_waits import settle
 from runtime.mpi.requests.requests import (
     Prequest,
@@ -52,7 +52,7 @@ def _blocking(row: MpiCall, native: _Call, begin: _Call, far: _Call) -> _Call:
 
     def call(self: Any, buf: Any, dest: int, tag: int = 0) -> None:
         try:
-            m, latest = self._members, mine.latest
+            m, latest = self._members, sole.latest or mine.latest
         except AttributeError:
             m, latest = entered(self)
         if m is None:
@@ -73,7 +73,7 @@ def _buffered(row: MpiCall, native: _Call, _: _Call, far: _Call) -> _Call:
 
     def call(self: Any, buf: Any, dest: int, tag: int = 0) -> None:
         try:
-            m, latest = self._members, mine.latest
+            m, latest = self._members, sole.latest or mine.latest
         except AttributeError:
             m, latest = entered(self)
         if m is None:
@@ -91,7 +91,10 @@ def _begun(row: MpiCall, native: _Call, _: _Call, far: _Call) -> _Call:
     is_object = row.takes_objects
 
     def call(self: Any, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
-        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        try:
+            m = self._members
+        except AttributeError:  # of mpi4py's own
+            m = None
         if m is None:
             begun.comm = self
             if is_object:

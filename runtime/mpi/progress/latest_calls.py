@@ -15,9 +15,11 @@ has a function of that name; see `runtime.mpi.surface.waiting_calls`. The forms 
 from __future__ import annotations
 
 import _thread
+import functools
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    import threading
     from typing import Any
 
     Written = tuple[Any, ...]
@@ -58,7 +60,61 @@ mine = _thread._local()
 cost as much as all else.
 """
 
+
+class Sole:
+    """Where the only thread of a program writes, None once it has another one.
+
+    To look it up here takes a tenth of what it takes in `mine`.
+    """
+
+    __slots__ = ("latest",)
+
+    def __init__(self) -> None:
+        self.latest: LatestCall | None = None
+
+
+sole = Sole()
+
 begun = Begun()
+
+
+def expect_one_thread() -> None:
+    """Let the main thread write to `sole` until the program starts another thread."""
+    import threading
+
+    of_program = [one for one in threading.enumerate() if _is_of_program(one)]
+    if of_program != [threading.main_thread()] or threading.current_thread() not in of_program:
+        return
+    sole.latest = latest_of_thread()
+    start: Any = threading.Thread.start
+    start_unnamed: Any = _thread.start_new_thread
+
+    @functools.wraps(start)
+    def start_thread(thread: Any) -> None:
+        if _is_of_program(thread):
+            sole.latest = None
+        start(thread)
+
+    @functools.wraps(start_unnamed)
+    def start_new_thread(function: Any, *args: Any, **options: Any) -> Any:
+        if not str(getattr(function, "__module__", "")).startswith("runtime."):
+            sole.latest = None
+        return start_unnamed(function, *args, **options)
+
+    setattr(threading.Thread, "start", start_thread)  # noqa: B010 - the type checker would refuse
+    setattr(_thread, "start_new_thread", start_new_thread)  # noqa: B010
+
+
+def _is_of_program(thread: threading.Thread) -> bool:
+    return not thread.name.startswith("gcm-")
+
+
+def latest_of_thread() -> LatestCall:
+    """Return what the calling thread has written; its first call has nothing to write to yet."""
+    latest: LatestCall | None = getattr(mine, "latest", None)
+    if latest is None:
+        latest = mine.latest = of_threads[_thread.get_ident()] = LatestCall()
+    return latest
 
 
 def entered(on: object) -> tuple[Any, LatestCall]:
@@ -66,17 +122,14 @@ def entered(on: object) -> tuple[Any, LatestCall]:
 
     That is so for an object of mpi4py's own, and in the first call of a thread.
     """
-    latest: LatestCall | None = getattr(mine, "latest", None)
-    if latest is None:
-        latest = mine.latest = of_threads[_thread.get_ident()] = LatestCall()
-    return getattr(on, "_members", None), latest
+    return getattr(on, "_members", None), latest_of_thread()
 
 
 def write_down(name: str, *told: object) -> None:
     """Write down a call that is about to wait anyhow."""
-    entered(None)[1].call = name, *told
+    (sole.latest or latest_of_thread()).call = name, *told
 
 
 def note(name: str, comm: object, *told: object) -> None:
     """Write down a call that is made of others, which write down themselves."""
-    entered(None)[1].outer = name, comm, *told
+    (sole.latest or latest_of_thread()).outer = name, comm, *told

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from mpi4py import MPI
 
-from runtime.mpi.progress.latest_calls import begun, write_down
+from runtime.mpi.progress.latest_calls import begun, latest_of_thread, sole
 from runtime.mpi.progress.native_waits import settle
 from runtime.mpi.requests.parts import (
     correct,
@@ -91,7 +91,7 @@ class Request(SeveralCalls, metaclass=SubstituteType):
 
     def Wait(self, status: MPI.Status | None = None) -> Literal[True]:
         """Wait until it is done."""
-        write_down("Wait", self)
+        (sole.latest or latest_of_thread()).call = "Wait", self
         if is_ours(self):
             wait_for(self)
             return finish(self, status)
@@ -125,7 +125,7 @@ class Request(SeveralCalls, metaclass=SubstituteType):
 
     def wait(self, status: MPI.Status | None = None) -> Any:
         """Wait until it is done, and return the object it has received."""
-        write_down("wait", self)
+        (sole.latest or latest_of_thread()).call = "wait", self
         if is_ours(self):
             wait_for(self)
             return finish_object(self, status)

@@ -9,7 +9,7 @@ from typing import Any
 from mpi4py import MPI
 
 from runtime.calls import OF_REQUESTS, MpiCall, of_kind
-from runtime.mpi.progress.latest_calls import write_down
+from runtime.mpi.progress.latest_calls import latest_of_thread, sole
 from runtime.mpi.requests.several import (
     all_of,
     any_of,
@@ -64,7 +64,7 @@ def _made(row: MpiCall) -> Callable[..., Any]:
     native = vars(MPI.Request)[name].__func__
 
     def of_several(_: object, requests: Any, statuses: Any = None) -> Any:
-        write_down(name, requests)
+        (sole.latest or latest_of_thread()).call = name, requests
         return result(carry_out(requests, statuses, **how))
 
     return named_like(native, of_several, [one.name for one in row.arguments])

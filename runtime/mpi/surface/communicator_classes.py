@@ -40,8 +40,9 @@ class Comm(
 ):
     """A communicator. Without `_members` it is a native one, and all its methods are mpi4py's."""
 
+    __slots__ = ("__dict__", "_members")  # each call reads it, from a slot in half the time
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Comm
-    _members: CommunicatorMembers | None = None
+    _members: CommunicatorMembers | None
 
     def __new__(cls, comm: MPI.Comm | None = None) -> Self:
         """Return a communicator with the handle of another one; raises TypeError for a wrong one.
@@ -53,8 +54,7 @@ class Comm(
         if comm is not None:
             _check(cls, comm, members)
         self = MPI.Comm.__new__(cls, comm)
-        if members is not None:
-            self._members = members
+        self._members = members
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:

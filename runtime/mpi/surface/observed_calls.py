@@ -13,7 +13,7 @@ from mpi4py import MPI
 
 from runtime import calls
 from runtime.mpi.point_to_point.messages import Message
-from runtime.mpi.progress.latest_calls import entered, mine
+from runtime.mpi.progress.latest_calls import latest_of_thread, mine, sole
 from runtime.mpi.requests.requests import Prequest, Request
 from runtime.mpi.surface.communicator_classes import (
     Cartcomm,
@@ -111,7 +111,7 @@ def observe(
 
 def as_program(call: Callable[[], object]) -> None:
     """Call a function of the program while one of its calls begins: what it calls is its own."""
-    latest = entered(None)[1]
+    latest = sole.latest or latest_of_thread()
     before, latest.is_heard = latest.is_heard, False
     try:
         call()
@@ -127,9 +127,9 @@ def _put_around(cls: type[Any], row: calls.MpiCall, function: Callable[..., Any]
 
     def observed_call(*args: Any, **options: Any) -> Any:
         try:
-            latest = mine.latest
+            latest = sole.latest or mine.latest
         except AttributeError:
-            latest = entered(None)[1]
+            latest = latest_of_thread()
         if latest.is_heard:
             return function(*args, **options)
         made = MadeCall(row, names, function, args, options)

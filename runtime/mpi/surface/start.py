@@ -17,6 +17,7 @@ from runtime.mpi.process.options import handle_errors_as_asked
 from runtime.mpi.process.place import Place, place_of_plain_mpi, place_of_rank, settle
 from runtime.mpi.progress import predefined
 from runtime.mpi.progress.engine import Engine
+from runtime.mpi.progress.latest_calls import expect_one_thread
 from runtime.mpi.progress.membership import derived_context, intra
 from runtime.mpi.progress.native_waits import use
 from runtime.mpi.progress.predefined import Predefined
@@ -54,6 +55,8 @@ def start() -> Predefined:
         if link is not None and engine is not None and engine.decisions is None:
             _use_modes(_made.comms, link)
         predefined.settle(_made)
+        if link is not None:
+            expect_one_thread()
         if link is not None and link.wrapper.settings.is_observed:
             from runtime.mpi.surface.counted_calls import count
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -130,6 +131,42 @@ def test_a_thread_that_begins_while_others_are_looked_at_is_not_forgotten(
     monkeypatch.setattr(sys, "_current_frames", current_frames)
     CallWatch().look()
     assert of_threads.pop(number, None) is not None
+
+
+ONE_THREAD_AND_MORE = """
+import _thread, threading
+from runtime.mpi.progress.latest_calls import expect_one_thread, of_threads, sole, write_down
+
+def starting(start):
+    began = threading.Event()
+    def other():
+        write_down("Recv", None, 1)
+        began.set()
+    expect_one_thread()
+    write_down("Send", None, 1)
+    start(other)
+    assert began.wait(60)
+    return of_threads[threading.main_thread().ident].call[0], sole.latest is None
+
+def ours(function):
+    threading.Thread(target=function, name="gcm-of-ours").start()
+
+print(starting(START))
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "told"),
+    [
+        ("lambda function: threading.Thread(target=function).start()", "('Send', True)"),
+        ("lambda function: _thread.start_new_thread(function, ())", "('Send', True)"),
+        ("ours", "('Recv', False)"),  # which makes no calls of the program
+    ],
+)
+def test_a_program_writes_to_one_place_until_it_starts_a_thread(start: str, told: str) -> None:
+    code = ONE_THREAD_AND_MORE.replace("START", start)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == told
 
 
 class Requests:

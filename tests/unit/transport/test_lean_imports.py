@@ -48,6 +48,10 @@ def test_a_rank_imports_nothing_but_what_it_needs() -> None:
     }
 
 
+def test_what_becomes_a_rank_does_without_typing() -> None:
+    assert not imported("runtime.processes.rank.main") & {"typing", "dataclasses", "importlib"}
+
+
 @pytest.mark.parametrize("module", ["runtime.hosting.host", "runtime.hosting.node"])
 def test_a_process_that_hosts_components_imports_nothing_heavy(module: str) -> None:
     heavy = {"lxml", "numpy", "rich", "Pyro5", "mpi4py", "asyncio", "ssl", "multiprocessing"}
