@@ -113,7 +113,9 @@ def _compile(
         written, made = os.path.join(work, "shim.c"), os.path.join(work, "shim.so")
         with open(written, "w") as file:
             file.write(text)
-        _run([compiler, *_FLAGS, "-o", made, written, *_LIBRARIES], program, environment)
+        # a compiler that is killed leaves its own files where they are found and removed
+        words = [compiler, *_FLAGS, "-o", made, written, *_LIBRARIES]
+        _run(words, program, {**environment, "TMPDIR": work})
         os.replace(made, target)
 
 

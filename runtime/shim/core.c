@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <unistd.h>
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -49,7 +50,7 @@ static void *next(const char *name) {
 
 /* --- tokens ---------------------------------------------------------------------------------- */
 
-enum { COMMUNICATOR = 1, GROUP = 2 };
+enum { COMMUNICATOR = 1, GROUP, TYPE, OPERATION };
 enum { PLACES = 1 << 14, FREE = 0, REMOVED = 1 };
 struct token { Word handle; int kind, rank, size; };
 
@@ -128,7 +129,7 @@ static Object **functions;
 static __thread int is_attached;
 
 /* The numbers of functions of Python that are no function of MPI; see `runtime.shim.functions`. */
-enum { FATAL, TOLD, ABORT, FINALIZE, DUPLICATE, FREE_COMM, FREE_GROUP, FREE_TYPE, FREE_OP,
+enum { FATAL, TOLD, ABORT, FINALIZE, DUPLICATE, FREE_COMM, FREE_GROUP, FREE_TYPE,
        WAIT, TEST, GET_STATUS, CANCEL, FREE_REQUEST, START, WAITALL, WAITANY, WAITSOME,
        TESTALL, TESTANY, TESTSOME, FIRST_ROW };
 
@@ -145,6 +146,19 @@ EXPORTED void gcm_install(Object **given) {
     functions = given;
 }
 
+extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *); /* of glibc */
+extern void *__dso_handle;
+
+/* A thread of the program ends: so does what Python knows of it. */
+static void detach(void *nothing) {
+    (void)nothing;
+    if (!is_attached) return;
+    is_attached = 0;
+    python.ensure();
+    python.release(0); /* as if it had been there before, which leaves the lock taken */
+    python.release(1);
+}
+
 /* Ask Python; its answer is not negative if the call has succeeded, else the error with a minus. */
 static long ask(int function, const Word *words, int count) {
     Object *arguments[24], *answer;
@@ -153,6 +167,7 @@ static long ask(int function, const Word *words, int count) {
         python.ensure();
         python.save();
         is_attached = 1;
+        __cxa_thread_atexit_impl(detach, NULL, &__dso_handle);
     }
     int before = python.ensure();
     for (int at = 0; at < count; at++) arguments[at] = python.number(words[at]);
@@ -271,23 +286,21 @@ static int from_request(long answer, void *caller) {
     return answer < 0 ? failed(MPI_COMM_WORLD, (int)-answer, caller) : MPI_SUCCESS;
 }
 
-/* What Python answers: it is done and gone, or done and persistent, or not done. */
-enum { GONE, STAYS, PENDING };
+/* What Python answers, which writes a null handle in place of what has gone. */
+enum { DONE, PENDING };
 
 EXPORTED int MPI_Wait(MPI_Request *request, MPI_Status *status) {
     if (!is_ours(*request)) return NATIVE(MPI_Wait)(request, status);
-    Word words[] = {number_of(*request), STATUS(status)};
+    Word words[] = {(Word)request, STATUS(status)};
     long answer = ask(WAIT, words, 2);
-    if (answer != STAYS) *request = MPI_REQUEST_NULL;
     return from_request(answer, CALLER);
 }
 
 EXPORTED int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
     if (!is_ours(*request)) return NATIVE(MPI_Test)(request, flag, status);
-    Word words[] = {number_of(*request), STATUS(status)};
+    Word words[] = {(Word)request, STATUS(status)};
     long answer = ask(TEST, words, 2);
     *flag = answer != PENDING;
-    if (answer != STAYS && answer != PENDING) *request = MPI_REQUEST_NULL;
     return from_request(answer, CALLER);
 }
 
@@ -434,20 +447,19 @@ EXPORTED int MPI_Group_free(MPI_Group *group) {
     return NATIVE(MPI_Group_free)(group);
 }
 
-/* Handles of types and operations are used again: Python must not take new ones for old ones. */
+/* Handles of types and operations are used again: Python must not take new ones for old ones. It
+   is told of those that it knows. */
 EXPORTED int MPI_Type_free(MPI_Datatype *type) {
     Word words[] = {WORD(*type)};
-    if (functions && life == UP) ask(FREE_TYPE, words, 1);
+    if (tokens_used && life == UP && find(*words, TYPE)) ask(FREE_TYPE, words, 1);
     return NATIVE(MPI_Type_free)(type);
 }
 
 EXPORTED int MPI_Op_free(MPI_Op *op) {
     Word words[] = {WORD(*op)};
-    if (functions && life == UP && ask(FREE_OP, words, 1) == 1) {
-        *op = MPI_OP_NULL; /* a pending reduction may need it still */
-        return MPI_SUCCESS;
-    }
-    return NATIVE(MPI_Op_free)(op);
+    if (!tokens_used || life != UP || !find(*words, OPERATION)) return NATIVE(MPI_Op_free)(op);
+    *op = MPI_OP_NULL; /* a pending reduction may need it still */
+    return MPI_SUCCESS;
 }
 
 /* --- the life of MPI, which is up before the program begins ------------------------------------ */
@@ -548,8 +560,10 @@ static void *run_python(void *library) {
 static int begin(int argc, char **argv, char **environment) {
     char *told = strdup(getenv(VARIABLE));
     unsetenv(VARIABLE);
-    char *before = strsep(&told, SEPARATOR), *libpython = strsep(&told, SEPARATOR);
+    char *before = strsep(&told, SEPARATOR), *children = strsep(&told, SEPARATOR);
+    char *libpython = strsep(&told, SEPARATOR);
     if (*before) setenv("LD_PRELOAD", before, 1); else unsetenv("LD_PRELOAD");
+    if (*children) personality(strtoul(children, NULL, 10));
     words = calloc(strlen(told) + 2, sizeof *words);
     while (told) words[number_of_words++] = strsep(&told, SEPARATOR);
     (void)environment;

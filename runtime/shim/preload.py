@@ -18,6 +18,8 @@ class Preload:
     libpython: str
     python: str
     words: Sequence[str]
+    personality: int | None = None
+    """What its children get back of how the system treats a process; None if that is the same."""
 
     def environment(self, before: Mapping[str, str]) -> dict[str, str]:
         """Return an environment in which the program is a rank.
@@ -26,7 +28,8 @@ class Preload:
         program and its children find the environment as it was.
         """
         others = before.get("LD_PRELOAD", "")
-        told = (others, self.libpython, self.python, *self.words)
+        before_it = "" if self.personality is None else str(self.personality)
+        told = (others, before_it, self.libpython, self.python, *self.words)
         return {
             **before,
             "LD_PRELOAD": f"{self.library}:{others}" if others else self.library,

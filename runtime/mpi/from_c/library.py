@@ -8,7 +8,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-COMMUNICATOR, GROUP = 1, 2
+COMMUNICATOR, GROUP, TYPE, OPERATION = 1, 2, 3, 4
 """The kinds of tokens, as `core.c` numbers them."""
 
 _TEXT = 4096

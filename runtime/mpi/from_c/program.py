@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 from typing import NoReturn
 
 from mpi4py import MPI
@@ -35,6 +36,12 @@ _NAMES = {
 """The functions of MPI for which the library asks something, where another name says it."""
 
 
+class _LatestFault(threading.local):
+    """What the last call of this thread that failed was, and its error."""
+
+    fault: tuple[str, BaseException] = "", MPI.Exception(MPI.ERR_OTHER)
+
+
 class CProgram:
     """The program that has this process, before it begins."""
 
@@ -44,7 +51,7 @@ class CProgram:
         world = mpi_module.COMM_WORLD
         self._values = Values(self._library, world)
         self._requests = Requests(self._library.first_request)
-        self._fault: tuple[str, BaseException] = ("", MPI.Exception(MPI.ERR_OTHER))
+        self._latest = _LatestFault()
         self._left_to_tell = _MOST_TOLD
         table: dict[str, Call] = {}
         for kind in (MessageCalls, CollectiveCalls, CommunicatorCalls, GroupCalls):
@@ -89,10 +96,10 @@ class CProgram:
             try:
                 return call(*words)
             except MPI.Exception as error:
-                self._fault = name, error
+                self._latest.fault = name, error
                 return -(error.error_code or MPI.ERR_OTHER)
             except BaseException as error:
-                self._fault = name, error
+                self._latest.fault = name, error
                 return -MPI.ERR_OTHER
 
         return guarded
@@ -101,7 +108,7 @@ class CProgram:
 
     def _sentence(self, caller: int, text: int) -> str:
         """Return what has failed: the `text` of the library if it has one, else the last fault."""
-        name, error = self._fault
+        name, error = self._latest.fault
         if text:
             name, _, said = ctypes.string_at(text).decode(errors="replace").partition(": ")
         elif isinstance(error, MPI.Exception):
@@ -155,6 +162,3 @@ class CProgram:
     def _free_type(self, handle: int) -> int:
         self._values.forget_type(handle)
         return 0
-
-    def _free_op(self, handle: int) -> int:
-        return int(self._values.knows_op(handle))

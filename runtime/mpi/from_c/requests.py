@@ -17,9 +17,9 @@ from runtime.mpi.from_c.values import (
     write_handle,
     write_status,
 )
-from runtime.mpi.requests.requests import Prequest, Request
+from runtime.mpi.requests.requests import Request
 
-GONE, STAYS, PENDING = 0, 1, 2
+DONE, PENDING = 0, 1
 """What the library is told of a request, as `core.c` numbers it."""
 
 _MOST = 1 << 24
@@ -65,36 +65,30 @@ class Requests:
         del self._things[number]
         self._free.append(number)
 
-    def _settled(self, number: int, request: Any) -> int:
-        if isinstance(request, Prequest):
-            return STAYS
-        self._end(number)
-        return GONE
-
     # --- one --------------------------------------------------------------------------------------
 
-    def wait(self, number: int, status: int) -> int:
+    def wait(self, address: int, status: int) -> int:
         """Wait for one."""
-        request, found = self._of(number), MPI.Status()
+        handle = read_handle(address, 0)
+        request, found = self._of(handle - self._first), MPI.Status()
         try:
             request.Wait(found)
-        except BaseException:
-            self._settled(number, request)
-            raise
+        finally:
+            self._write(address, 0, handle, request)
         write_status(status, found)
-        return self._settled(number, request)
+        return DONE
 
-    def test(self, number: int, status: int) -> int:
+    def test(self, address: int, status: int) -> int:
         """Look whether one is done."""
-        request, found = self._of(number), MPI.Status()
+        handle = read_handle(address, 0)
+        request, found = self._of(handle - self._first), MPI.Status()
         try:
             if not request.Test(found):
                 return PENDING
-        except BaseException:
-            self._settled(number, request)
-            raise
+        finally:
+            self._write(address, 0, handle, request)
         write_status(status, found)
-        return self._settled(number, request)
+        return DONE
 
     def get_status(self, number: int, status: int) -> int:
         """Look whether one is done, and leave it as it is."""
@@ -102,7 +96,7 @@ class Requests:
         if not self._of(number).Get_status(found):
             return PENDING
         write_status(status, found)
-        return GONE
+        return DONE
 
     def cancel(self, number: int) -> int:
         """Cancel one."""
@@ -132,10 +126,14 @@ class Requests:
         return 0 <= handle - self._first < _MOST
 
     def _write(self, array: int, at: int, handle: int, request: Any) -> None:
-        """Write what has become of a request into the array of the program."""
+        """Write what has become of a request into the array of the program.
+
+        One of ours has ended if it is false; after an error others may be pending still.
+        """
         if not self._is_ours(handle):
             write_handle(array, at, native_handle(request))
-        elif self._settled(handle - self._first, request) == GONE:
+        elif not request:
+            self._end(handle - self._first)
             write_handle(array, at, self._null)
 
     def waitall(self, count: int, array: int, statuses: int) -> int:
@@ -184,7 +182,7 @@ class Requests:
         found = MPI.Status()
         at, is_done = Request.Testany(requests, found)
         self._one(array, handles, requests, at, which, status, found)
-        return GONE if is_done else PENDING
+        return DONE if is_done else PENDING
 
     def _one(
         self,

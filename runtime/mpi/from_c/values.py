@@ -10,7 +10,8 @@ from mpi4py import MPI
 
 from runtime.mpi.communicators.classes import near
 from runtime.mpi.communicators.groups import Group, spans_clusters
-from runtime.mpi.from_c.library import COMMUNICATOR, GROUP, ShimLibrary
+from runtime.mpi.from_c.library import COMMUNICATOR, GROUP, OPERATION, TYPE, ShimLibrary
+from runtime.mpi.values.specs import Given, Spec, is_dense
 
 IN_PLACE = 1
 """The address by which the library tells MPI_IN_PLACE, which each MPI has elsewhere."""
@@ -19,6 +20,9 @@ STATUS_SIZE = MPI._sizeof(MPI.Status)
 HANDLE_SIZE = MPI._sizeof(MPI.Comm)
 
 _memory = MPI.buffer.fromaddress
+
+_MOST_MESSAGES = 4096
+"""How many messages are kept as they were given, since most programs send the same ones again."""
 
 
 def native_handle(thing: Any) -> int:
@@ -30,10 +34,11 @@ def native_handle(thing: Any) -> int:
 class DataType:
     """A datatype, and how much memory its entries take."""
 
-    __slots__ = ("_begin", "_end", "datatype", "extent")
+    __slots__ = ("_begin", "_end", "datatype", "extent", "is_dense")
 
     def __init__(self, datatype: MPI.Datatype) -> None:
         self.datatype = datatype
+        self.is_dense = is_dense(datatype)
         self.extent = datatype.extent
         self._begin, self._end = datatype.true_lb, datatype.true_lb + datatype.true_extent
 
@@ -70,6 +75,7 @@ class Values:
             for one in everything
             if isinstance(one, MPI.Op) and one != MPI.OP_NULL
         }
+        self._messages: dict[tuple[int, int, int, int], Given] = {}
         self._own = MPI.COMM_SELF.Dup()
         """Of this all tokens are copies; it has none of the attributes of the program."""
         self._me = MPI.COMM_SELF.Get_group()
@@ -146,12 +152,16 @@ class Values:
             if given == MPI.DATATYPE_NULL:
                 raise MPI.Exception(MPI.ERR_TYPE)
             known = DataType(given if given.is_named else _Copy(given.Dup()))
+            if not given.is_named:
+                self.library.remember(handle, TYPE)
             self._types[handle] = known
         return known
 
     def forget_type(self, handle: int) -> None:
         """Let the handle of a type be used for another one."""
-        self._types.pop(handle, None)
+        self.library.forget(handle, TYPE)
+        del self._types[handle]
+        self._messages.clear()
 
     def op(self, handle: int) -> MPI.Op:
         """Return an operation; raises MPI.Exception for a null one."""
@@ -160,17 +170,18 @@ class Values:
             known = MPI.Op.fromhandle(handle)
             if known == MPI.OP_NULL:
                 raise MPI.Exception(MPI.ERR_OP)
+            self.library.remember(handle, OPERATION)
             self._ops[handle] = known
         return known
-
-    def knows_op(self, handle: int) -> bool:
-        """Tell whether a reduction over clusters may use an operation."""
-        return handle in self._ops
 
     # --- memory -----------------------------------------------------------------------------------
 
     def one(self, address: int, count: int, kind: int, blocks: int = 1) -> Any:
         """Return the specification of a message, or of blocks of equal size behind each other."""
+        known = self._messages.get((address, count, kind, blocks))
+        return self._new(address, count, kind, blocks) if known is None else known
+
+    def _new(self, address: int, count: int, kind: int, blocks: int) -> Any:
         if address == IN_PLACE:
             return MPI.IN_PLACE
         if count < 0:
@@ -178,7 +189,13 @@ class Values:
         known = self.type(kind)
         if address == 0:
             return [MPI.BOTTOM if count else b"", count, known.datatype]
-        return [_memory(address, known.span(count * blocks)), count, known.datatype]
+        buffer: Any = _memory(address, known.span(count * blocks))
+        is_plain = known.is_dense and blocks == 1
+        made = Given(Spec(buffer, memoryview(buffer), count, known.datatype, is_plain=is_plain))
+        if len(self._messages) >= _MOST_MESSAGES:
+            self._messages.clear()
+        self._messages[address, count, kind, blocks] = made
+        return made
 
     def several(
         self, address: int, counts: Sequence[int], places: Sequence[int] | None, kind: int

@@ -98,11 +98,26 @@ class Spec:
         return buffer, self.count, self.datatype
 
 
+class Given(list[Any]):
+    """A message that need not be read: memory, count and datatype for mpi4py, with their `spec`.
+
+    Calls of C programs have such ones, made once for each address, count and type.
+    """
+
+    __slots__ = ("spec",)
+
+    def __init__(self, spec: Spec) -> None:
+        super().__init__((spec.buffer, spec.count, spec.datatype))
+        self.spec = spec
+
+
 def read(message: Any, *, readonly: bool, blocks: int = 1) -> Spec:
     """Read the specification of a message to or from one process, or of `blocks` equal parts.
 
     What it does not say is inferred from the buffer. Raises what mpi4py raises.
     """
+    if type(message) is Given:
+        return message.spec
     found = plain(message, readonly=readonly) if blocks < 2 else None
     if found is not None:
         return found

@@ -28,7 +28,8 @@ def become_program(options: RankOptions, words: list[str]) -> NoReturn:
     """Replace this process by the program; ends it if that cannot be started."""
     from runtime.shim import Preload
 
-    told = Preload(options.shim, libpython(), sys.executable, ("-P", "-m", MODULE, *words))
+    words = ["-P", "-m", MODULE, *words]
+    told = Preload(options.shim, libpython(), sys.executable, words, _lay_out_as_others())
     environment = told.environment(os.environ)
     if options.is_on_one_host:
         from runtime.mpi.process.native import without_network
@@ -39,6 +40,26 @@ def become_program(options: RankOptions, words: list[str]) -> NoReturn:
     except OSError as fault:
         os.write(2, f"{options.path}: {fault.strerror}\n".encode())
         os._exit(127 if isinstance(fault, FileNotFoundError) else 126)
+
+
+_NO_RANDOM_ADDRESSES, _ASK = 0x0040000, 0xFFFFFFFF  # of <sys/personality.h>
+
+
+def _lay_out_as_others() -> int | None:
+    """Have the program loaded at the addresses that the other ranks have; return what was before.
+
+    Ranks that are forked have the same addresses, others random ones. Processors predict jumps by
+    addresses: two ranks that take turns on one, as in a ping-pong, would each time find what the
+    other one has left there, and take twice as long. None if nothing was changed.
+    """
+    import ctypes
+
+    personality = ctypes.CDLL(None).personality
+    personality.argtypes = (ctypes.c_ulong,)
+    before: int = personality(_ASK)
+    if before < 0 or before & _NO_RANDOM_ADDRESSES:
+        return None
+    return None if personality(before | _NO_RANDOM_ADDRESSES) < 0 else before  # may be forbidden
 
 
 def libpython() -> str:

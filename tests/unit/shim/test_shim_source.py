@@ -83,7 +83,7 @@ def test_the_words_of_the_rank_and_what_was_preloaded_before_are_in_one_variable
     found = told.environment({"LD_PRELOAD": "/darshan.so", "A": "1"})
     assert found["LD_PRELOAD"] == "/x.so:/darshan.so"
     assert found[VARIABLE].split("\x1f") == [
-        *("/darshan.so", "/libpython.so", "/python", "-m", "runtime.c_rank", "a b"),
+        *("/darshan.so", "", "/libpython.so", "/python", "-m", "runtime.c_rank", "a b"),
     ]
 
 
