@@ -7,8 +7,7 @@ from enum import StrEnum
 from gcm.adl.definitions.model import LOCAL
 from gcm.components import ExportedNodeNote, Notes
 from gcm.documents import Location
-from gcm.interfaces import ComponentType
-from gcm.interfaces.collective.gathering import RoundSettings
+from gcm.interfaces import ComponentType, RoundSettings
 from gcm.records import dataclass
 
 NO_INTERFACES = ComponentType()

@@ -8,10 +8,8 @@ from dataclasses import fields
 from gcm.adl.definitions.model import Body, InterfaceNode
 from gcm.adl.findings import Findings
 from gcm.adl.plan import RoundsPlan
-from gcm.documents import did_you_mean
-from gcm.documents.durations import DURATION_HINT, is_duration, seconds_of
-from gcm.interfaces import ComponentType
-from gcm.interfaces.collective.gathering import AS_USUAL, RoundSettings, WhenLeft
+from gcm.documents import DURATION_HINT, did_you_mean, is_duration, seconds_of
+from gcm.interfaces import AS_USUAL, ComponentType, RoundSettings, WhenLeft
 
 
 def read_rounds(

@@ -2,6 +2,7 @@
 
 from gcm.documents.checking import DocumentCheck
 from gcm.documents.diagnostics import Diagnostic, Diagnostics, Severity
+from gcm.documents.durations import DURATION_HINT, DURATION_PATTERN, is_duration, seconds_of
 from gcm.documents.encoding import decode_document
 from gcm.documents.foreign import ForeignDocument, foreign_document, local_name
 from gcm.documents.language import (
@@ -20,6 +21,8 @@ from gcm.documents.reader import Limits, XmlNode, read_document
 from gcm.suggestion import did_you_mean
 
 __all__ = [
+    "DURATION_HINT",
+    "DURATION_PATTERN",
     "FILLED",
     "TEXT",
     "Attribute",
@@ -40,6 +43,8 @@ __all__ = [
     "decode_document",
     "did_you_mean",
     "foreign_document",
+    "is_duration",
     "local_name",
     "read_document",
+    "seconds_of",
 ]

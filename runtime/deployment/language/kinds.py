@@ -8,8 +8,18 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
-from gcm.documents import TEXT, Attribute, ElementType, ValueFault, ValueKind, did_you_mean
-from gcm.documents.durations import DURATION_HINT, DURATION_PATTERN, is_duration, seconds_of
+from gcm.documents import (
+    DURATION_HINT,
+    DURATION_PATTERN,
+    TEXT,
+    Attribute,
+    ElementType,
+    ValueFault,
+    ValueKind,
+    did_you_mean,
+    is_duration,
+    seconds_of,
+)
 from runtime.allocations import places_of
 from runtime.collectives import fault_of_rules
 from runtime.deployment.hosts import (
