@@ -132,7 +132,8 @@ class HeldNodes:
 class TunnelTraffic:
     """What a tunnel over the launcher carried between two clusters, and its shortest round trip.
 
-    `sent` are bytes from the first cluster to the second; `round_trip` is in seconds.
+    `sent` are bytes from the first cluster to the second; `round_trip` is in seconds, None where an
+    end has not answered.
     """
 
     first: str
@@ -140,7 +141,7 @@ class TunnelTraffic:
     connections: int
     sent: int
     received: int
-    round_trip: float
+    round_trip: float | None
 
 
 @dataclass(frozen=True, slots=True)

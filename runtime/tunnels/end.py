@@ -34,6 +34,12 @@ MODULE = "runtime.tunnels.end"
 MOST_HELD = 1 << 20
 """Bytes on their way to the hub beyond which nothing more is read of connections."""
 
+MOST_ANSWERS = 1 << 18
+"""Further bytes, which answer what comes, beyond which nobody is answered who opens a connection.
+
+An end that reads its answers never makes so many.
+"""
+
 MOST_OPEN = 1024
 """Connections at a time beyond which no more are opened for other ends."""
 
@@ -152,10 +158,13 @@ class TunnelEnd:
                 self._drop(key)
 
     def _open(self, key: Key) -> None:
+        if len(self._to_send) > MOST_HELD + MOST_ANSWERS:
+            return
+        if key in self._carried or len(self._carried) >= MOST_OPEN:
+            self._send(RESET, key)
+            return
         connected = socket.socket(socket.AF_UNIX)
         try:
-            if key in self._carried or len(self._carried) >= MOST_OPEN:
-                raise ConnectionError("too many connections")
             connected.connect(self._target)
         except OSError:
             connected.close()

@@ -64,16 +64,28 @@ class HubEnd:
         It is one of them if it does not read what it is told itself.
         """
         self.is_gone = False
-        self.round_trip = float("inf")
+        self.round_trip: float | None = None
+        """The least seconds until it answered a ping; None if it has answered none."""
         self.ping_at = float("inf")
         """When it is pinged next: not before it has come up, which is no part of a round trip."""
+        self.waits_since = float("inf")
+        """Since when it has taken nothing of what it is to be sent, if there is something."""
+        self._pinged = b""
         self._period = _FIRST_PERIOD
 
     def ping(self, now: float) -> None:
         """Ping it, and plan the next time: such periods grow, up to the usual one."""
-        self.to_send += frame(PING, 0, repr(now).encode())
+        self._pinged = repr(now).encode()
+        self.to_send += frame(PING, 0, self._pinged)
         self.ping_at = now + self._period
         self._period = min(2 * self._period, _PERIOD)
+
+    def answered(self, payload: bytes, now: float) -> None:
+        """Measure the round trip, if that was the last ping: of others it may have been."""
+        if payload == self._pinged != b"":
+            self._pinged = b""
+            seconds = now - float(payload)
+            self.round_trip = min(seconds, self.round_trip or seconds)
 
     def close(self) -> None:
         """End the process that leads there."""
@@ -123,9 +135,15 @@ class TunnelHub:
                     return
                 self._actions[key.fd]()
             now = time.monotonic()
-            for end in self._living():
+            for end in list(self._living()):
                 if now >= end.ping_at:
                     end.ping(now)
+                if not end.to_send:
+                    end.waits_since = float("inf")
+                elif now > end.waits_since + LEASE:
+                    self._lose(end)  # what others send it holds up what they send elsewhere
+                else:
+                    end.waits_since = min(end.waits_since, now)
 
     def _living(self) -> Iterator[HubEnd]:
         return (end for end in self._ends if not end.is_gone)
@@ -164,8 +182,7 @@ class TunnelHub:
 
     def _pass(self, end: HubEnd, kind: bytes, number: int, payload: bytes) -> None:
         if kind == PING:
-            with suppress(ValueError):
-                end.round_trip = min(end.round_trip, time.monotonic() - float(payload))
+            end.answered(payload, time.monotonic())
             return
         other, connection = end_and_connection(number)
         if other == end.number or other >= len(self._ends):
@@ -189,6 +206,7 @@ class TunnelHub:
     def _flush(self, end: HubEnd) -> None:
         try:
             del end.to_send[: os.write(end.sink, end.to_send)]
+            end.waits_since = float("inf")
         except BlockingIOError:
             pass
         except OSError:
@@ -206,13 +224,14 @@ class TunnelHub:
                 other.to_send += frame(GONE, number_of(end.number, 0))
         self._report({"gone": end.number, "code": end.process.returncode})
 
-    def _figures(self) -> list[tuple[int, int, int, int, int, float]]:
+    def _figures(self) -> list[tuple[int, int, int, int, int, float | None]]:
         """Return for each two ends connections, bytes each way, and seconds there and back."""
         found = []
         for one, two in sorted({tuple(sorted(pair)) for pair in self._opened}):
             opened = self._opened[one, two] + self._opened[two, one]
             there, back = self._carried[one, two], self._carried[two, one]
-            seconds = self._ends[one].round_trip + self._ends[two].round_trip
+            ways = [self._ends[at].round_trip for at in (one, two)]
+            seconds = None if None in ways else sum(way or 0.0 for way in ways)
             found.append((one, two, opened, there, back, seconds))
         return found
 

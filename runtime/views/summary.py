@@ -237,7 +237,7 @@ def _tunnel_row(one: TunnelTraffic) -> tuple[str, ...]:
         f"{one.connections:,}",
         f"{one.sent:,}",
         f"{one.received:,}",
-        f"{1000 * one.round_trip:.1f} ms",
+        "-" if one.round_trip is None else f"{1000 * one.round_trip:.1f} ms",
     )
 
 

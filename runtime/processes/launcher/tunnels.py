@@ -55,7 +55,7 @@ class Tunnels:
         self._up = up
         self._new = new
         self._process: Process | None = None
-        self._carried: list[tuple[int, int, int, int, int, float]] = []
+        self._carried: list[tuple[int, int, int, int, int, float | None]] = []
         self._is_up = self._is_closed = False
 
     def start(self) -> None:

@@ -20,7 +20,7 @@ import pytest
 
 from runtime.launchers.wire import frame
 from runtime.tunnels import end, hub
-from runtime.tunnels.frames import DATA, OPEN, PIECE, WINDOW, number_of
+from runtime.tunnels.frames import DATA, OPEN, PIECE, PING, WINDOW, number_of
 from tools.on_grids import ROOT
 
 PATIENCE = 20.0
@@ -227,5 +227,45 @@ def test_an_end_that_floods_others_in_turn_fills_no_memory_of_the_hub(tmp_path: 
             time.sleep(1)  # what comes in a second is far more than what may be held
             peaks.append(int(status.read_text().partition("VmHWM:")[2].split()[0]))
         assert peaks[-1] < 48 << 10, f"{peaks[-1]:,} KiB"
+    finally:
+        tunnel.close()
+
+
+def test_who_asks_and_reads_no_answer_fills_no_memory_of_another_end(tmp_path: Path) -> None:
+    told = end_in(tmp_path, 1)
+    target = socket.socket(socket.AF_UNIX)
+    target.bind(str(tmp_path / "in1"))
+    target.listen()
+    pipe = subprocess.PIPE
+    with target, subprocess.Popen(told["argv"], cwd=ROOT, stdin=pipe, stdout=pipe) as asked:
+        assert asked.stdin is not None
+        assert asked.stdout is not None
+        marker = f"\n{''.join(told['marker'])}\n".encode()
+        assert asked.stdout.read(len(marker)) == marker
+        status = Path(f"/proc/{asked.pid}/status")
+        peaks = []
+        for _ in range(60):  # 600,000 questions
+            asked.stdin.write(frame(OPEN, number_of(0, 7)) * 10_000)
+            peaks.append(int(status.read_text().partition("VmRSS:")[2].split()[0]))
+        asked.kill()
+    assert peaks[-1] - peaks[0] < 4 << 10, f"{peaks[-1]:,} KiB"
+
+
+def test_a_round_trip_is_measured_with_the_clock_of_the_hub(tmp_path: Path) -> None:
+    lies = ("inf", "1e308", "nan", "-1", "words")
+    words = (b"\ngcm-end0\n" + b"".join(frame(PING, 0, one.encode()) for one in lies)).hex()
+    evil = [sys.executable, "-c", EVIL, words]
+    told = {"argv": evil, "environment": {}, "marker": ["gcm-", "end0"]}
+    tunnel = Tunnel(tmp_path, [told, end_in(tmp_path, 1)])
+    try:
+        assert tunnel.told() == {"ready": True}
+        made = socket.socket(socket.AF_UNIX)
+        with made:
+            made.connect(str(tmp_path / "to1"))
+            time.sleep(0.5)
+            assert tunnel.hub.stdin is not None
+            tunnel.hub.stdin.close()
+            (row,) = tunnel.told()["carried"]
+        assert row == [0, 1, 1, 0, 0, None]
     finally:
         tunnel.close()
