@@ -14,6 +14,7 @@ import secrets
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
@@ -30,6 +31,9 @@ PERIOD = 0.5
 
 QUIET = 5.0
 """Seconds without an event after which a line is sent, so that a closed browser is noticed."""
+
+PATIENCE = 10.0
+"""Seconds a connection has to show the token, or to be answered."""
 
 _LIMIT = 64
 """So many browsers are served at a time, and so many connections that have not shown the token."""
@@ -52,15 +56,22 @@ Look = Callable[[int], PageState]
 class PageServer:
     """A server at a loopback port; whoever has its `url` may look. Close it at the end."""
 
-    def __init__(self, title: str, look: Look, port: int = 0, period: float = PERIOD) -> None:
-        """Open the port; raises OSError if it is taken."""
+    def __init__(
+        self,
+        title: str,
+        look: Look,
+        port: int = 0,
+        period: float = PERIOD,
+        patience: float = PATIENCE,
+    ) -> None:
+        """Open the port; raises OSError if it is taken. `patience` is for who shows no token."""
         self.token = secrets.token_urlsafe(24)
         self.look, self.period = look, period
         self.page = living_page(title).encode()
         self.closing = threading.Event()
         self.streams = threading.Semaphore(_LIMIT)
         handler = type("Handler", (_Handler,), {"owner": self})
-        self._server = _Server((LOOPBACK, port), handler)
+        self._server = _Server((LOOPBACK, port), handler, patience)
         self._server.daemon_threads = True
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(
@@ -102,24 +113,37 @@ class PageServer:
 
 
 class _Server(ThreadingHTTPServer):
-    """Serves each connection in a thread; the oldest goes where strangers open too many."""
+    """Serves each connection in a thread; strangers go after a while, or if they are too many."""
 
     request_queue_size = _LIMIT
 
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+    def __init__(
+        self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], patience: float
+    ) -> None:
         super().__init__(address, handler)
-        self._unknown: dict[socket.socket, None] = {}
+        self._patience = patience
+        self._unknown: dict[socket.socket, float] = {}  # since when, the oldest first
         self._lock = threading.Lock()
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._lock:
-            self._unknown[request] = None
-            oldest = next(iter(self._unknown)) if len(self._unknown) > _LIMIT else None
-            if oldest is not None:
-                del self._unknown[oldest]
-                with suppress(OSError):
-                    oldest.shutdown(socket.SHUT_RDWR)  # its thread ends
+            self._unknown[request] = time.monotonic()
+            if len(self._unknown) > _LIMIT:
+                self._drop_oldest()
         super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        """Drop whoever has sent a few bytes now and then for too long; called again and again."""
+        latest = time.monotonic() - self._patience
+        with self._lock:
+            while self._unknown and next(iter(self._unknown.values())) < latest:
+                self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        oldest = next(iter(self._unknown))
+        del self._unknown[oldest]
+        with suppress(OSError):
+            oldest.shutdown(socket.SHUT_RDWR)  # its thread ends
 
     def shutdown_request(self, request: Any) -> None:
         self.is_known(request)
@@ -138,7 +162,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     owner: PageServer
-    timeout = 10
+    timeout = PATIENCE
     server_version, sys_version = "gcm", ""
 
     def do_GET(self) -> None:
