@@ -19,16 +19,17 @@ if TYPE_CHECKING:
     Entry = tuple[str, int, int, int, str]
     """Kind, size, mtime in ns, mode; and a note.
 
-    That is the target of a link, why something cannot be sent, or of a file with holes how many
-    bytes it takes.
+    That is the target of a link, why something cannot be sent or looked at, or of a file with holes
+    how many bytes it takes.
     """
     Rule = tuple[bool, str]
     """Whether paths that match are ignored (or not after all), and a regular expression."""
     Sealed = tuple[dict[str, Entry], list[Rule]]
     """What a folder held once, and what counts for nothing in it."""
 
-FILE, FOLDER, LINK, OTHER = "file", "folder", "link", "other"
-_KINDS = (FILE, FOLDER, LINK, OTHER)
+FILE, FOLDER, LINK, OTHER, UNREAD = "file", "folder", "link", "other", "unread"
+"""What something is: OTHER is what cannot be sent, UNREAD what the host cannot look at."""
+_KINDS = (FILE, FOLDER, LINK, OTHER, UNREAD)
 CHUNK = 1 << 16
 MOST_ENTRIES = 500_000
 """How many files and folders a folder may have; the memory for more is not given away."""
@@ -80,7 +81,7 @@ def scan(folder: str, ignored: Callable[[str], bool] = lambda _: False) -> dict[
         except OSError as fault:
             if not below:
                 raise
-            found[below] = (OTHER, 0, 0, 0, f"a folder that cannot be read: {fault.strerror}")
+            found[below] = (UNREAD, 0, 0, 0, f"a folder that cannot be read: {fault.strerror}")
             continue
         for entry in entries:
             path = f"{below}/{entry.name}" if below else entry.name
@@ -89,8 +90,12 @@ def scan(folder: str, ignored: Callable[[str], bool] = lambda _: False) -> dict[
                 continue
             try:
                 found[path] = _entry(entry, top)
-            except OSError:
+            except FileNotFoundError:
                 continue  # it has gone meanwhile
+            except OSError as fault:
+                is_long = len(os.fsencode(path)) > LONGEST_PATH
+                found[f"{below}/..." if is_long else path] = (UNREAD, 0, 0, 0, str(fault.strerror))
+                continue
             if is_folder:
                 ahead.append(path)
     return found

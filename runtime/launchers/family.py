@@ -110,21 +110,54 @@ def state_of(pid: int) -> bytes:
 
 
 def remove_tree(path: str) -> None:
-    """Remove a folder with all it holds, as far as the rights go; links are not followed."""
-    for folder, folders, files in os.walk(path, topdown=False):
-        for name in files + folders:
-            full = os.path.join(folder, name)
-            try:
-                if os.path.isdir(full) and not os.path.islink(full):
-                    os.rmdir(full)
-                else:
-                    os.unlink(full)
-            except OSError:
-                continue
+    """Remove a folder with all it holds, as far as the rights go; links are not followed.
+
+    What a folder inside holds moves up before that is removed, so none lies too deep, or at a path
+    that is too long to be named.
+    """
+    try:
+        top = os.open(path, _FOLDER)
+    except OSError:
+        return
+    moved, ahead = 0, _without_files(top)
+    while ahead:
+        folder = ahead.pop()
+        try:
+            below = os.open(folder, _FOLDER, dir_fd=top)
+        except OSError:
+            continue
+        try:
+            for name in _without_files(below):
+                moved += 1
+                ahead.append(f".gcm-removed-{moved}")
+                os.rename(name, ahead[-1], src_dir_fd=below, dst_dir_fd=top)
+            os.rmdir(folder, dir_fd=top)
+        except OSError:
+            continue
+        finally:
+            os.close(below)
+    os.close(top)
     try:
         os.rmdir(path)
     except OSError:
         return
+
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+def _without_files(folder: int) -> list[str]:
+    """Remove the files in a folder; return the names of the folders in it."""
+    folders = []
+    for entry in list(os.scandir(folder)):
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            else:
+                os.unlink(entry.name, dir_fd=folder)
+        except OSError:
+            continue
+    return folders
 
 
 def environment_of(pid: int) -> list[bytes]:

@@ -88,12 +88,10 @@ class LocalLauncher(GuardSession):
             self._thread.join()
         for folder in self._folders:
             if os.path.exists(folder):  # it has results, or the guard was killed
-                import shutil  # hardly ever needed
-
-                from runtime.launchers.contents import keeps_results
+                from runtime.launchers.contents import keeps_results  # hardly ever needed
 
                 if folder not in self.sealed or not keeps_results(folder, *self.sealed[folder]):
-                    shutil.rmtree(folder, ignore_errors=True)
+                    family.remove_tree(folder)
 
     def _stir(self) -> None:
         with suppress(OSError):  # full: it is awake anyway; closed: nobody is left to wake

@@ -244,7 +244,7 @@ class Fetcher:
         """Fetch what is new; return the selection, and which files failed and why."""
         found = self.folder.list(self.given_up)
         chosen = select(found, self.folder.sealed, moves, self.placement.holds)
-        failed = dict[str, str]()
+        failed = {one.path: one.entry[4] for one in chosen.unread}
         todo = [one for one in chosen.files if self._is_new(one)]
         if todo:
             failed |= self._receive(todo)
@@ -447,7 +447,7 @@ def _now(one: KeptAside, home: str) -> str:
 def _listed(failed: Mapping[str, str]) -> str:
     """Return why files failed, one line for each of the first ones."""
     lines = [
-        f"{shown(path, LONGEST_CELL)}: {why}"
+        f"{shown(path, LONGEST_CELL)}: {shown(why, LONGEST_CELL)}"
         for path, why in itertools.islice(failed.items(), MOST_TOLD)
     ]
     more = len(failed) - len(lines)

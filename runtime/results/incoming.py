@@ -8,6 +8,9 @@ from collections.abc import Iterable, Sequence
 from gcm.records import dataclass
 from runtime.results.selection import ArrivingFile
 
+_RIGHTS = 0o775
+"""The rights that a file may bring: not that every account of this machine may write to it."""
+
 
 @dataclass(slots=True)
 class _Part:
@@ -116,7 +119,7 @@ class IncomingFiles:
             self.forget(path)
             return
         part = self.parts[path]
-        os.chmod(part.path, part.mode & 0o777)
+        os.chmod(part.path, part.mode & _RIGHTS)
         os.utime(part.path, ns=(part.version[1], part.version[1]))
         part.is_whole = True
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gcm.records import dataclass
 from runtime.deployment.patterns import Pick, picking
 from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove
-from runtime.launchers.contents import FILE, FOLDER, LINK, OTHER, ignores, new_in
+from runtime.launchers.contents import FILE, FOLDER, LINK, OTHER, UNREAD, ignores, new_in
 
 if TYPE_CHECKING:
     from runtime.launchers.contents import Entry, Sealed
@@ -41,20 +41,21 @@ class ArrivingFile:
 class Selection:
     """What comes home of a work folder.
 
-    `skipped` names what was requested and cannot be sent, and why; `others` counts new files that
-    nobody requested.
+    `skipped` names what was requested and cannot be sent, and why; `unread` is what the far end
+    cannot look at, where there may be files; `others` counts new files that nobody requested.
     """
 
     files: tuple[ArrivingFile, ...] = ()
     links: tuple[ArrivingFile, ...] = ()
     folders: tuple[ArrivingFile, ...] = ()
     skipped: tuple[str, ...] = ()
+    unread: tuple[ArrivingFile, ...] = ()
     others: int = 0
 
     @property
     def has_any(self) -> bool:
         """Whether anything requested exists."""
-        return bool(self.files or self.links or self.folders or self.skipped)
+        return bool(self.files or self.links or self.folders or self.skipped or self.unread)
 
 
 def select(
@@ -94,7 +95,9 @@ def select(
                 path, target, entry, is_named=is_named, is_output=is_output
             )
         asked |= chosen.keys()
-    by_kind: dict[str, list[ArrivingFile]] = {FILE: [], FOLDER: [], LINK: [], OTHER: []}
+    by_kind: dict[str, list[ArrivingFile]] = {
+        kind: [] for kind in (FILE, FOLDER, LINK, OTHER, UNREAD)
+    }
     for one in arrivals.values():
         kind = _kind_at_home(one, arrivals, is_at_home)
         by_kind[kind].append(replace(one, leads_to=_leads_to(one)))
@@ -103,6 +106,7 @@ def select(
         links=tuple(by_kind[LINK]),
         folders=tuple(by_kind[FOLDER]),
         skipped=tuple(dict.fromkeys(f"{one.path}: {_why(one)}" for one in by_kind[OTHER])),
+        unread=tuple(by_kind[UNREAD]),
         others=_count({path: one for path, one in wanted.items() if path not in asked}),
     )
 

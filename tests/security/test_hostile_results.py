@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from runtime.exit_codes import OUTPUT_FAILED
+from runtime.launchers.family import remove_tree
 from runtime.testing.sshd import Sshd, running_sshd
 from tools.on_grids import COMMAND, environment
 
@@ -184,6 +186,30 @@ def test_nothing_that_came_home_is_loaded_by_the_next_run(victim: Victim) -> Non
         }
         is_executable = [name for name in {*HELD, "data.txt"} if os.access(files[name], os.X_OK)]
         assert [one for one in is_executable if not files[one].is_dir()] == []
+        assert files["data.txt"].stat().st_mode & 0o002 == 0, "others write nothing here"
         for name in ("two.py", "two.xml", "evil.sh"):
             assert f"{name} (now {name}.s.a)" in ended.stderr
     assert (victim.home / "out/.gcm-former/state.txt").read_text() == "1"
+
+
+DEEP = """
+for _ in range(30):
+    os.mkdir("deep" * 50)
+    os.chdir("deep" * 50)
+pathlib.Path("result").touch()
+"""
+
+
+def test_a_result_too_deep_to_be_listed_is_named_and_its_copy_kept(victim: Victim) -> None:
+    victim.write()
+    (victim.folder / "attack").write_text(DEEP)
+    ended = victim.run()
+    told = re.search(
+        "s/a: results could not be brought home, and stay in (.*?):(/.*?)[.] ", ended.stderr
+    )
+    assert ended.returncode == OUTPUT_FAILED, ended.stderr
+    assert told is not None
+    assert "File name too long" in ended.stderr
+    assert len(list(Path(told[2]).glob("/".join(["deep" * 50] * 18)))) == 1
+    remove_tree(told[2])
+    assert not Path(told[2]).exists()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from runtime.launchers import contents, wire
-from runtime.launchers.contents import DATA, DONE, FAILED, HEAD, keeps_results, new_in, scan
+from runtime.launchers.contents import DATA, DONE, FAILED, HEAD, UNREAD, keeps_results, new_in, scan
+from runtime.launchers.family import remove_tree
 
 BYTECODE = [(True, r"^(?:.+/)?__pycache__/")]
 
@@ -64,6 +66,29 @@ def test_a_folder_that_cannot_be_looked_through_is_kept(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert keeps_results(str(tmp_path / "file"), {}, [])
     assert not keeps_results(str(tmp_path / "gone"), {}, [])
+
+
+def test_what_lies_too_deep_to_be_looked_at_is_told_and_can_be_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path)
+    (tmp_path / "kept").touch()
+    inside = os.open(folder, os.O_RDONLY)
+    for _ in range(1500):  # beyond the longest path, and the stack of Python
+        os.mkdir("deep", dir_fd=inside)
+        below = os.open("deep", os.O_RDONLY, dir_fd=inside)
+        os.close(inside)
+        inside = below
+    os.close(os.open("result", os.O_CREAT, dir_fd=inside))
+    os.close(inside)
+    found = scan(str(folder))
+    assert [one for one in found.values() if one[0] == UNREAD] == [
+        (UNREAD, 0, 0, 0, os.strerror(errno.ENAMETOOLONG))
+    ]
+    assert contents.unpacked(contents.packed(found))[1] == found
+    assert keeps_results(str(folder), {}, [])
+    remove_tree(str(folder))
+    assert names(tmp_path) == {"kept"}
 
 
 def test_the_last_rule_that_matches_decides() -> None:
