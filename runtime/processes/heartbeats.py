@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +75,7 @@ class HeartbeatLoop:
     @property
     def elapsed(self) -> float:
         """How long ago it began."""
-        return time.monotonic() - self._begun if self._detectors else 0.0
+        return self._reactor.now() - self._begun if self._detectors else 0.0
 
     @property
     def suspects(self) -> list[str]:
@@ -90,7 +89,7 @@ class HeartbeatLoop:
         """
         if self._detectors:
             return
-        self._begun = now = time.monotonic()
+        self._begun = now = self._reactor.now()
         self._detectors = [
             make_detector(
                 members, self._own, self._watch.settings, now,
@@ -115,12 +114,12 @@ class HeartbeatLoop:
             who, of = self._names.name(member), self._names.name(message.sender)
             _log.warning("%s speaks of heartbeats in the name of %s", who, of)
             return
-        self._do(detector.receive(message, time.monotonic()))
+        self._do(detector.receive(message, self._reactor.now()))
 
     def gone(self, member: str, why: str) -> None:
         """Record that a member has ended."""
         if detector := self._detector_of(member):
-            self._do(detector.gone(member, why, time.monotonic()))
+            self._do(detector.gone(member, why, self._reactor.now()))
 
     def expect(self, member: str) -> int:
         """Watch a member from now on that was gone; return the incarnation in which it begins."""
@@ -138,7 +137,7 @@ class HeartbeatLoop:
         return next((one for one in self._detectors if member in one.members), None)
 
     def _tick(self) -> None:
-        now = time.monotonic()
+        now = self._reactor.now()
         for detector in self._detectors:
             for member in detector.members:
                 before, self._bytes[member] = self._bytes.get(member, 0), self._received(member)
@@ -150,7 +149,7 @@ class HeartbeatLoop:
     def _set_timer(self) -> None:
         next_time = min((one.next_time for one in self._detectors), default=math.inf)
         if next_time < math.inf:
-            rest = next_time - time.monotonic()
+            rest = next_time - self._reactor.now()
             self._timer = self._reactor.later(max(0.0, rest), self._tick)
 
     def _do(self, effects: Sequence[Effect]) -> None:

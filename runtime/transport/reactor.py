@@ -140,6 +140,10 @@ class Reactor:
         self._poll.close()
         os.close(self._awake)
 
+    def now(self) -> float:
+        """Return the time by which timers go, in seconds of the monotonic clock."""
+        return time.monotonic()
+
     def is_own_thread(self) -> bool:
         """Tell whether the caller runs in a callback, where nobody may wait."""
         return threading.get_ident() == self._leader

@@ -7,7 +7,6 @@ comes first. A code that is started again waits for the launcher's word again, a
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from enum import StrEnum
 
@@ -135,14 +134,14 @@ class CodeRuns:
 
     def limit_time(self, ends: float, saves: float) -> None:
         """Let the ranks know how long the run may go on, or tell them when they may run."""
-        now = time.monotonic()
+        now = self._reactor.now()
         self._limits = now + ends, now + saves
         if self.present is not None and self.present.is_released:
             self._tell_limits()
 
     def _tell_limits(self) -> None:
         if self._limits is not None:
-            now, (ends, saves) = time.monotonic(), self._limits
+            now, (ends, saves) = self._reactor.now(), self._limits
             self._components.control.limit_time(ends - now, saves - now)
 
     def _advance(self, event: CodeEvent) -> None:

@@ -13,7 +13,13 @@ from runtime.lazy_import import logger
 from runtime.machine.calls import CallRefused, DispatchTable, stub
 from runtime.machine.contracts import CONTRACTS, Control, Health, Routes, Views
 from runtime.machine.paths import LAUNCHER, RANKS
-from runtime.membership.run_directory import address_in, as_others_see, remove_key
+from runtime.membership.run_directory import (
+    Bootstrap,
+    address_in,
+    as_others_see,
+    remove_key,
+    write_key,
+)
 from runtime.topology import NO_NAMES, RankNames
 from runtime.transport.channel import Channel, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
@@ -82,7 +88,8 @@ class Gate:
         later in the place of lost ones. The log has their `names`.
         """
         self.names = names
-        self._expected = {member_name(rank, incarnation): rank for rank in ranks}
+        self._ranks = tuple(ranks)
+        self._expected = {member_name(rank, incarnation): rank for rank in self._ranks}
         self._stays = stays
         self.reactor = reactor
         self.relay = relay
@@ -97,6 +104,15 @@ class Gate:
             patience=patience,
         )  # fmt: skip
         self.address = as_others_see(self._listener.address)
+
+    def publish_key(self, bootstrap: Bootstrap, *, alone: str = "") -> None:
+        """Leave where ranks find it what they read first; `alone` is one that is started again.
+
+        Raises:
+            GridError: it cannot be written.
+        """
+        ranks = (alone,) if alone else self._ranks
+        write_key(self._run_directory, ranks, bootstrap, alone=alone)
 
     def release(self) -> None:
         """Let nobody in from now on who is not expected: the ranks that have come run."""

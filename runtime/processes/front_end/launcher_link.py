@@ -14,17 +14,12 @@ from runtime.machine.calls import reports_of
 from runtime.machine.contracts import Reports
 from runtime.machine.paths import LAUNCHER
 from runtime.processes.front_end.output_credit import OutputCredit
+from runtime.processes.front_end.output_handover import OutputHandover
 from runtime.transport.channel import Channel, Handler, Relay
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import PLAIN_DATA
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream
-
-FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.1
-"""Seconds between looks whether the launcher has taken all output."""
-
-REMIND = 5.0
-"""Seconds after which the launcher is told again that output is left."""
 
 _LOGGED = [logging.getLogger(f"runtime.{one}") for one in ("processes", "launchers", "transitions")]
 
@@ -104,16 +99,15 @@ class LauncherLink:
         self._await_taken()
 
     def _await_taken(self) -> None:
-        pause, remind_at = FIRST_PAUSE, 0.0
-        while (self.credit.holds_any or self.channel.unsent_bytes) and not (
-            self.channel.is_closed or self._is_abandoned
-        ):
-            now = time.monotonic()
-            if self.credit.holds_any and now >= remind_at:
+        handover = OutputHandover()
+        while not (self.channel.is_closed or self._is_abandoned):
+            held, unsent = self.credit.holds_any, bool(self.channel.unsent_bytes)
+            look = handover.look(time.monotonic(), is_held=held, is_unsent=unsent)
+            if look is None:
+                return
+            if look.reminds:
                 self.reports.output_follows()
-                remind_at = now + REMIND
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            time.sleep(look.pause)
 
     def close(self) -> None:
         """Send the log no more, and end the connection once all has left."""

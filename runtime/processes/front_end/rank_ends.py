@@ -8,16 +8,12 @@ what may still come, though not for long. A rank may then be started again in an
 from __future__ import annotations
 
 import logging
-import os
 import signal
-import time
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from runtime.errors import GridError
-from runtime.home import OWN_FRAMES
 from runtime.launchers.base import Exit
 from runtime.launchers.mpiexec import MANAGER_BROKEN
 from runtime.machine.contracts import Facts, Reports
@@ -28,12 +24,10 @@ from runtime.machine.deaths import (
     UnreadableReport,
     Witness,
 )
-from runtime.membership.run_directory import crash_file, write_key
 from runtime.processes.configuration import FrontEndSettings
 from runtime.processes.front_end import rank_faults
 from runtime.processes.front_end.cluster_ranks import ClusterRanks, RankEntry, RankHosts
-from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, crash_of, sight_of
-from runtime.processes.front_end.memory_kills import MemoryKills
+from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, sight_of
 from runtime.processes.front_end.native_job_life import (
     NativeJobEvent,
     NativeJobLife,
@@ -83,7 +77,6 @@ class RankEnds:
         self._table = table
         self._life = life
         self._ends = JobEnds(configuration.cluster, goes_on=configuration.job.goes_on)
-        self._memory_kills = MemoryKills()
         # otherwise no rank is lost with its host alone, and all are restarted beside this process
         ranks = configuration.job
         self._hosts = RankHosts(ranks.hosts, ranks.spares) if ranks.for_each_host else None
@@ -123,7 +116,7 @@ class RankEnds:
             host = "" if self._hosts is None else self._hosts.place_again(entry.number)
             address = self._gate.expect_again(rank, incarnation)
             bootstrap = self._configuration.bootstrap(address, incarnation)
-            write_key(self._configuration.run_directory, [rank], bootstrap, alone=rank)
+            self._gate.publish_key(bootstrap, alone=rank)
             self._job.start_again(entry.number, incarnation, host)
         except GridError as fault:
             self.cannot_start(entry, str(fault))
@@ -152,7 +145,7 @@ class RankEnds:
 
     def stopping(self) -> None:
         """Record that all ranks are asked to end: what is seen later follows from that."""
-        self._ends.stopping(time.monotonic())
+        self._ends.stopping(self._reactor.now())
 
     def end_rank(self, rank: str) -> None:
         """End one rank that others have lost; its parent tells how.
@@ -166,8 +159,7 @@ class RankEnds:
         if self._is_elsewhere and self._gate is not None:
             self._abandon(entry, f"was ended: others cannot reach it{self._where(entry)}")
         else:
-            with suppress(ProcessLookupError):
-                os.kill(entry.arrival.pid, signal.SIGKILL)
+            self._job.kill_rank(entry.arrival.pid)
 
     def expel(self, rank: str, why: str) -> None:
         """Count a rank as lost for what it has told; it ends with its connection."""
@@ -230,12 +222,8 @@ class RankEnds:
         entry = self._table.at(number)
         if incarnation != entry.incarnation:
             return
-        crash = (
-            crash_of(crash_file(self._configuration.run_directory, number), OWN_FRAMES)
-            if status
-            else ""
-        )
-        at = time.monotonic() if at == IN_TIME and not self._life.is_wanted else at
+        crash = self._job.crash_of(number) if status else ""
+        at = self._reactor.now() if at == IN_TIME and not self._life.is_wanted else at
         is_connected, sight = entry.is_connected, sight_of(status, at, crash)
         self._report(self._ends.exited(entry.name, sight, is_connected=is_connected))
         if is_connected and not self._is_known(entry):
@@ -342,7 +330,7 @@ class RankEnds:
         seen = death.observed
         if seen.signal == signal.SIGKILL and not (seen.why or death.after):
             arrival = self._table[death.who].arrival
-            why = self._memory_kills.words(arrival.host) if arrival is not None else ""
+            why = self._job.why_killed(arrival.host) if arrival is not None else ""
             death = replace(death, observed=replace(seen, why=why))
         if self._is_released:
             self._launcher.rank_ended(death.who, death.plain)

@@ -6,10 +6,12 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
+from runtime.home import OWN_FRAMES
 from runtime.launchers import spawning
 from runtime.launchers.base import Command, Exit, Reach
 from runtime.launchers.errors import CommandNotFound, LaunchError
@@ -25,10 +27,13 @@ from runtime.launchers.mpiexec import (
     mpi_command,
     mpiexec_here,
 )
+from runtime.membership.run_directory import crash_file
 from runtime.native_mpi import AUTO, Job, JobPart, ManagedRanks, native_mpi
 from runtime.processes.front_end.c_library import with_c_library
 from runtime.processes.front_end.head_count import HeadCount
+from runtime.processes.front_end.job_ends import crash_of
 from runtime.processes.front_end.job_output import EndListener, JobOutput, OutputListener
+from runtime.processes.front_end.memory_kills import MemoryKills
 from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.processes.front_end.ranks_on_hosts import (
     NOT_PASSED_ON,
@@ -71,6 +76,7 @@ class RanksJob:
         self._listener = listener
         self._reactor = reactor
         self._guard = guard
+        self._memory_kills = MemoryKills()
         self._heads = HeadCount(reactor, job.program.run_directory, self._helper_lost)
         self._launcher: LocalLauncher | None = None
         self._hosts: HostSessions | None = None
@@ -161,6 +167,20 @@ class RanksJob:
     def _first_pid(self) -> int | None:
         """The process number of the `mpiexec` of the first part that has not ended."""
         return next((one.pid for one in self._processes.values()), None)
+
+    @staticmethod
+    def kill_rank(pid: int) -> None:
+        """End the process of one rank on this host."""
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+    def crash_of(self, number: int) -> str:
+        """Return what a rank has left of its crash: why, and the calls of its program."""
+        return crash_of(crash_file(self._job.program.run_directory, number), OWN_FRAMES)
+
+    def why_killed(self, host: str) -> str:
+        """Return whether the kernel has killed processes of a host for lack of memory."""
+        return self._memory_kills.words(host)
 
     def stop(self) -> None:
         """End all ranks at once."""

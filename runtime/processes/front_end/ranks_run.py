@@ -20,7 +20,6 @@ from runtime.machine.contracts import Control, Facts, Views
 from runtime.machine.deaths import UnreadableReport
 from runtime.machine.paths import FIRST_CLUSTER
 from runtime.membership.bind_address import AdvertisedAddresses
-from runtime.membership.run_directory import write_key
 from runtime.membership.whereabouts import RankArrival
 from runtime.part_names import site_of
 from runtime.processes.configuration import FrontEndSettings
@@ -47,6 +46,7 @@ from runtime.transport.transports import UNIX
 
 if TYPE_CHECKING:
     from runtime.forwarding.distance import DistantListeners
+    from runtime.native_mpi import Job
     from runtime.processes.front_end.components import Components
     from runtime.topology import Wan
 
@@ -91,9 +91,7 @@ class RanksRun:
         self._over = over
         self._routes = routes
         self._table = ClusterRanks(configuration.cluster, configuration.job.ranks)
-        self._job = RanksJob(
-            configuration.job, configuration.folder, self, reactor, credit=credit, guard=guard
-        )
+        self._job = self._new_job(configuration.job, credit, guard)
         self._life = NativeJobLife()
         self.ends = RankEnds(
             configuration, reactor, self._launcher, self._table, job=self._job, life=self._life
@@ -140,27 +138,10 @@ class RanksRun:
         configuration = self._configuration
         ranks = self._table.names
         try:
-            self._gate = Gate(
-                self._reactor,
-                configuration.run_directory,
-                configuration.port,
-                configuration.credentials,
-                self,
-                dispatch=self._components.from_ranks,
-                ranks=ranks,
-                incarnation=self.incarnation,
-                relay=self._relay,
-                names=configuration.names,
-                stays=self._ranks.goes_on,
-                patience=configuration.ranks_limit,
-            )
+            self._gate = self._new_gate(ranks)
             self._routes.gate = self._gate
             self.ends.open(self._gate)
-            write_key(
-                configuration.run_directory,
-                ranks,
-                configuration.bootstrap(self._gate.address, self.incarnation),
-            )
+            self._gate.publish_key(configuration.bootstrap(self._gate.address, self.incarnation))
             if (
                 reads_input
                 and configuration.cluster == FIRST_CLUSTER
@@ -171,6 +152,29 @@ class RanksRun:
             self._fail(StepKind.FRONT_END, fault)
             return False
         return True
+
+    def _new_job(self, job: Job, credit: OutputCredit, guard: ForkedGuard | None) -> RanksJob:
+        """Return what starts the ranks."""
+        folder = self._configuration.folder
+        return RanksJob(job, folder, self, self._reactor, credit=credit, guard=guard)
+
+    def _new_gate(self, ranks: Sequence[str]) -> Gate:
+        """Return where the ranks report; raises Unreachable."""
+        configuration = self._configuration
+        return Gate(
+            self._reactor,
+            configuration.run_directory,
+            configuration.port,
+            configuration.credentials,
+            self,
+            dispatch=self._components.from_ranks,
+            ranks=ranks,
+            incarnation=self.incarnation,
+            relay=self._relay,
+            names=configuration.names,
+            stays=self._ranks.goes_on,
+            patience=configuration.ranks_limit,
+        )
 
     def _new_input(self) -> RankInput:
         try:
@@ -192,6 +196,10 @@ class RanksRun:
     def start(self, before: Sequence[RanksRun] = ()) -> None:
         """Start the ranks, unless they are killed; what is left of the runs `before` goes first."""
         self._life.advance(NativeJobEvent.STARTED, f"in incarnation {self.incarnation}")
+        self._start_beside(before)
+
+    def _start_beside(self, before: Sequence[RanksRun]) -> None:
+        """Start the job on a thread of its own: that waits for processes."""
         starting = threading.Thread(
             target=self._start_job, args=(before,), name="starting ranks", daemon=True
         )

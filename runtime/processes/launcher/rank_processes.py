@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import signal
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -55,6 +55,10 @@ _HOMELESS = (
 _log = logging.getLogger(__name__)
 
 
+def _time_of_day() -> str:
+    return time.strftime("%H:%M:%S")
+
+
 class RankProcesses:
     """Decides nothing that the state of the run decides; for the engine's thread.
 
@@ -71,6 +75,7 @@ class RankProcesses:
         post: Post,
         *,
         patience: float,
+        time_of_day: Callable[[], str] = _time_of_day,
     ) -> None:
         self.names = plan.deployment.rank_names()
         """How messages name ranks."""
@@ -79,6 +84,7 @@ class RankProcesses:
         self._later = later
         self._post = post
         self._patience = patience
+        self._time_of_day = time_of_day
         self._arrivals: dict[str, RankArrival] = {}
         self._announced: dict[str, RankDeath] = {}
         self._replacements = Replacements(sum(one.ranks for one in plan.deployment.clusters()))
@@ -156,7 +162,7 @@ class RankProcesses:
             death.brief,
             rank=replace(death.rank, incarnation=self._replacements.incarnation(rank)),
             host="" if arrival is None else arrival.host,
-            when=time.strftime("%H:%M:%S"),
+            when=self._time_of_day(),
         )
         self._ends.append(dated)
         effects = self._replacements.ended(rank)
@@ -173,7 +179,7 @@ class RankProcesses:
     def _lose_to(self, effect: TellUnreachable) -> None:
         """Tell one rank that another one is lost to it, which lives."""
         name = replace(RankName.parse(effect.rank), incarnation=FIRST)
-        death = replace(RankDeath.lost(str(name), effect.why), when=time.strftime("%H:%M:%S"))
+        death = replace(RankDeath.lost(str(name), effect.why), when=self._time_of_day())
         self._places[cluster_of(effect.by)].orders.lost([death.plain | {"lost_to": effect.by}])
 
     def place_lost(self, cluster: str) -> None:

@@ -88,6 +88,7 @@ class WaitReports:
         present: Callable[[], Mapping[str, ProcessOfRank]] = dict,
         replicas: Mapping[str, int] = MappingProxyType({}),
         looks_behind: bool = True,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Let the run know of ranks left behind only if `looks_behind`.
 
@@ -101,6 +102,7 @@ class WaitReports:
         self._replicas = replicas
         self._names = names
         self._looks_behind = looks_behind
+        self._clock = clock
         self._places = places
         self._later = later
         self._pause = LEFT_BEHIND
@@ -200,7 +202,7 @@ class WaitReports:
                 self.ask(self._report_waits)
             return
         if known.clock:  # of a late answer, too
-            self.clocks.answered(rank, known.clock_of, number, known.clock, time.monotonic())
+            self.clocks.answered(rank, known.clock_of, number, known.clock, self._clock())
         if self._round is not None and number == self._round.number:
             self._round.answers[rank] = known
             self._go_on_if_complete()
@@ -290,7 +292,7 @@ class WaitReports:
         assert self._round is not None
         self._numbers += 1
         number = self._round.number = self._numbers
-        self.clocks.asked(number, time.monotonic())
+        self.clocks.asked(number, self._clock())
         for place in self._places:
             place.orders.tell_states(number, self._round.with_stacks)
         self._later(self._round.patience, lambda: self._late(number))
