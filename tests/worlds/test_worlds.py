@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -9,24 +10,29 @@ import sys
 import pytest
 
 from runtime.testing.world.__main__ import commit_here, line_of
-from runtime.testing.world.load import draw
-from runtime.testing.world.simulation import play
+from runtime.testing.world.kinds import KINDS
 
-SEEDS = 1000
+SEEDS = {"messages": 700, "runs": 600}
+"""How many worlds of each kind decide."""
 PARTS = 10
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_worlds_end_right_whatever_happens_in_them(part: int) -> None:
-    played = (play(draw(seed)) for seed in range(part, SEEDS, PARTS))
-    assert [line_of(one, commit_here()) for one in played if one.failures] == []
+@pytest.mark.parametrize("name", KINDS)
+def test_worlds_end_right_whatever_happens_in_them(
+    name: str, part: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    kind = KINDS[name]
+    with caplog.at_level(logging.CRITICAL + 1):
+        played = (kind.play(kind.draw(seed)) for seed in range(part, SEEDS[name], PARTS))
+        assert [line_of(one, commit_here()) for one in played if one.failures] == []
 
 
 def trace_of(seed: int, hash_seed: str) -> str:
     program = (
-        "from runtime.testing.world.load import draw\n"
-        "from runtime.testing.world.simulation import play\n"
-        f"print(*(play(draw(seed)).tape.hash for seed in range({seed}, {seed + 20})))"
+        "from runtime.testing.world.kinds import KINDS\n"
+        f"print(*(kind.play(kind.draw(seed)).tape.hash for kind in KINDS.values()"
+        f" for seed in range({seed}, {seed + 20})))"
     )
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     done = subprocess.run(

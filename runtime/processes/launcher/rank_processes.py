@@ -264,8 +264,9 @@ class RankProcesses:
                     self._places[cluster_of(rank)].orders.end_rank(rank)
                 case TellMoved(report):
                     self._moves.append(report)
-                    for name in self._places.keys() - self._absent:
-                        self._places[name].orders.moved([report])
+                    for name, place in self._places.items():
+                        if name not in self._absent:
+                            place.orders.moved([report])
 
     def _start_again(self, rank: str, incarnation: int) -> None:
         cluster = cluster_of(rank)

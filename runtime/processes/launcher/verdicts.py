@@ -121,11 +121,12 @@ class Verdicts:
     def _begin(self, absent: frozenset[str]) -> None:
         assert self._loop is not None
         self._loop.begin()
-        for name in self._places.keys() - absent:
-            self._places[name].orders.watch(self._loop.elapsed, 0)
+        for name, place in self._places.items():
+            if name not in absent:
+                place.orders.watch(self._loop.elapsed, 0)
         judged = self._judged
         self._judged = judged | absent  # they are gone for the others, but not lost
-        for one in absent:
+        for one in sorted(absent):
             self._loop.gone(one, "it has not come yet")
         self._judged = judged
 

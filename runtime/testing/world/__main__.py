@@ -1,17 +1,22 @@
-"""Run worlds: `python -m runtime.testing.world --seed 4711`, or `--seeds 1000` of them."""
+"""Run worlds: `python -m runtime.testing.world --seed 4711`, or `--seeds 1000` of them.
+
+A seed means a world of each kind: `messages` between ranks, and `runs` of launcher and front-ends.
+"""
 
 from __future__ import annotations
 
 import argparse
+import logging
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from runtime.testing.world.load import Scenario, draw
-from runtime.testing.world.shrinking import shrink
-from runtime.testing.world.simulation import Played, play
+from runtime.testing.world.kinds import KINDS, WorldKind
+from runtime.testing.world.run_world import PlayedRun
+from runtime.testing.world.simulation import Played
 from runtime.testing.world.tape import diagram
 
 
@@ -22,30 +27,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.commit and not commit.startswith(options.commit):
         print(f"this is commit {commit}; seeds of {options.commit} are other worlds here")
         return 2
+    logging.disable(logging.CRITICAL)  # what production logs in thousands of worlds
+    failed = sum(_run(options, KINDS[kind], commit) for kind in options.kind or KINDS)
+    return int(failed > 0)
+
+
+def _run(options: argparse.Namespace, kind: WorldKind[Any], commit: str) -> int:
+    """Run worlds of one kind; return how many have failed."""
     begun, failed = time.monotonic(), 0
     for seed in range(options.seed, options.seed + options.seeds):
-        scenario = draw(seed)
-        played = play(scenario, keeps_tape=options.tape)
-        if options.twice and play(scenario).tape.hash != played.tape.hash:
+        scenario = kind.draw(seed)
+        played = kind.play(scenario, keeps_tape=options.tape)
+        if options.twice and kind.play(scenario).tape.hash != played.tape.hash:
             print(f"seed {seed} of {commit}: the same seed gives another trace")
             failed += 1
         if played.failures:
             failed += 1
             print(line_of(played, commit))
             if options.shrink:
-                played = _smallest(scenario)
+                smallest = kind.shrink(scenario, lambda one: bool(kind.play(one).failures))
+                played = kind.play(smallest, keeps_tape=True)
                 print(f"  smallest: {played.scenario}\n  {played.failures[0]}")
         if options.tape:
             print(played.scenario, "\n", diagram(played.tape.entries), sep="")
         if options.seeds == 1 and not played.failures:
             print(f"seed {seed} of {commit}: right, trace {played.tape.hash}")
     if options.seeds > 1:
-        seconds = time.monotonic() - begun
-        print(f"{options.seeds} worlds of {commit} in {seconds:.0f} s, {failed} failed")
-    return int(failed > 0)
+        seconds, name = time.monotonic() - begun, kind.name
+        print(f"{options.seeds} {name} of {commit} in {seconds:.0f} s, {failed} failed")
+    return failed
 
 
-def line_of(played: Played, commit: str) -> str:
+def line_of(played: Played | PlayedRun, commit: str) -> str:
     """Return the one line that stands for a failure."""
     seed, words = played.scenario.seed, " | ".join(played.failures).replace("\n", "; ")
     return f"seed {seed} of {commit}: {words}"
@@ -64,17 +77,11 @@ def commit_here() -> str:
     return found.stdout.strip()
 
 
-def _smallest(scenario: Scenario) -> Played:
-    def fails(one: Scenario) -> bool:
-        return bool(play(one).failures)
-
-    return play(shrink(scenario, fails), keeps_tape=True)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m runtime.testing.world", description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="the seed, or the first of them")
     parser.add_argument("--seeds", type=int, default=1, help="how many worlds")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="only worlds of this kind")
     parser.add_argument("--shrink", action="store_true", help="find a smaller world that fails")
     parser.add_argument("--tape", action="store_true", help="print what happens as a diagram")
     parser.add_argument("--twice", action="store_true", help="compare the traces of two runs")

@@ -36,6 +36,17 @@ class Due(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class CallDue(Event):
+    """The time has come for a call that the actor's own process has asked for."""
+
+    call: Callable[[], object]
+
+    def __str__(self) -> str:
+        """Return what is the same in each run."""
+        return "CallDue"
+
+
+@dataclass(frozen=True, slots=True)
 class WakeAt(Effect):
     """Let the actor have `Due` at a time, and at none that it has asked for before."""
 
@@ -127,6 +138,10 @@ class World:
     def tell(self, name: str, event: Event, when: float | None = None) -> None:
         """Let an event happen to an actor, now at the earliest."""
         self.at(self.now if when is None else when, lambda: self._happen(name, event))
+
+    def call(self, name: str, call: Callable[[], object], when: float) -> None:
+        """Let the process of an actor call something at a time, or once it goes on."""
+        self.tell(name, CallDue(call), when)
 
     def run(self, is_over: Callable[[], bool], limit: float) -> bool:
         """Let things happen until it is over; return whether it was by the time `limit`.
