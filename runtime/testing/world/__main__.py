@@ -27,9 +27,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.commit and not commit.startswith(options.commit):
         print(f"this is commit {commit}; seeds of {options.commit} are other worlds here")
         return 2
+    before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)  # what production logs in thousands of worlds
-    failed = sum(_run(options, KINDS[kind], commit) for kind in options.kind or KINDS)
-    return int(failed > 0)
+    try:
+        return int(sum(_run(options, KINDS[kind], commit) for kind in options.kind or KINDS) > 0)
+    finally:
+        logging.disable(before)
 
 
 def _run(options: argparse.Namespace, kind: WorldKind[Any], commit: str) -> int:

@@ -242,7 +242,7 @@ def test_a_seed_of_another_commit_says_so(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_run_prints_its_tape_as_a_diagram(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--seed", "1", "--tape", "--twice"]) == 0
+    assert main(["--seed", "1", "--kind", "messages", "--tape", "--twice"]) == 0
     printed = capsys.readouterr().out
     assert "tells StepUp" in printed
     assert "right, trace" in printed
