@@ -28,7 +28,12 @@ from tools.random_programs.program import Program, Step
 
 def expected(program: Program) -> list[list[str]]:
     """Return what the interpreter has to print for each rank, line by line."""
-    return [_Rank(program, rank).lines() for rank in range(program.size)]
+    return [expected_of(program, rank) for rank in range(program.size)]
+
+
+def expected_of(program: Program, rank: int) -> list[str]:
+    """Return what the interpreter has to print for one rank."""
+    return _Rank(program, rank).lines()
 
 
 def sent_bytes(message: dict[str, Any]) -> Bytes:

@@ -15,6 +15,7 @@ from tools.random_programs.program import Program
 
 PLAIN = "plain"
 MODULE = "tools.random_programs.interpreter"
+BATCH = "tools.random_programs.batch"
 START_SECONDS = 30.0
 """What starting and ending may take beside the program itself."""
 
@@ -29,17 +30,34 @@ def trial(program: Program, where: str, *, seconds: float = 30.0) -> list[str]:
         path = Path(folder, "program.json")
         path.write_text(program.to_json(), "utf-8")
         arguments = [str(path), str(seconds)]
-        if where == PLAIN:
-            starter = ["mpiexec", "-n", str(program.size), sys.executable, "-m", MODULE]
-            code, said = _run([*starter, *arguments], seconds + START_SECONDS)
-        else:
-            script = ROOT / (MODULE.replace(".", "/") + ".py")
-            grid = Path(folder, "grid.xml")
-            grid.write_text(descriptor(where, str(script), arguments), "utf-8")
-            code, said = _run([*COMMAND, "--quiet", str(grid)], seconds + START_SECONDS)
+        command = _command(MODULE, arguments, where, program.size, folder)
+        code, said = _run(command, seconds + START_SECONDS)
         seen = [path.with_suffix(f".{rank}.txt") for rank in range(program.size)]
         texts = [one.read_text("utf-8") if one.exists() else None for one in seen]
     return faults(program, texts) + ([f"exit code {code}", said] if code else [])
+
+
+def together(
+    seeds: range, length: int, where: str, size: int, *, seconds: float
+) -> tuple[int, str]:
+    """Run the programs of many seeds in one start; return its exit code, and what it has said.
+
+    `seconds` is how long each of them may take.
+    """
+    arguments = [str(one) for one in (seeds.start, len(seeds), length, seconds)]
+    with tempfile.TemporaryDirectory(prefix="random-programs-") as folder:
+        command = _command(BATCH, arguments, where, size, folder)
+        return _run(command, seconds * len(seeds) + START_SECONDS)
+
+
+def _command(module: str, arguments: list[str], where: str, size: int, folder: str) -> list[str]:
+    """Return what runs a module of Python on plain MPI or on a grid."""
+    if where == PLAIN:
+        return ["mpiexec", "-n", str(size), sys.executable, "-m", module, *arguments]
+    script = ROOT / (module.replace(".", "/") + ".py")
+    grid = Path(folder, "grid.xml")
+    grid.write_text(descriptor(where, str(script), arguments), "utf-8")
+    return [*COMMAND, "--quiet", str(grid)]
 
 
 def _run(command: list[str], seconds: float) -> tuple[int, str]:

@@ -216,9 +216,15 @@ def _replacing(
     if ends is None:
         return refused()
     to, source = ends
-    copy = b"" if to[0] == MPI.PROC_NULL else bytes(read(buf, readonly=False).pack())
+    near = m.near.get(to[0])
+    if near is None or near == MPI.PROC_NULL:
+        packed = b"" if to[0] == MPI.PROC_NULL else bytes(read(buf, readonly=False).pack())
+        receiving = receive_spec(m, buf, *source)
+        return Both(send_data(m, packed, to), receiving)
+    copy = read(buf, readonly=False).copied()
     receiving = receive_spec(m, buf, *source)
-    return Both(send_data(m, copy, to), receiving)
+    request = m.native.Isend(copy.native(), near, to[1])
+    return Both(NativeOperation(request, None, f"a send to rank {to[0]}"), receiving)
 
 
 def _ends(

@@ -92,6 +92,15 @@ class Spec:
             view[: len(data)] = data
         return len(data)
 
+    def copied(self) -> Spec:
+        """Return the same message in memory of its own: native MPI compares types, also packed."""
+        if not self.memory:  # it has nothing, or is somewhere else, by addresses
+            packed = bytearray(self.pack())
+            return Spec(packed, memoryview(packed), len(packed), MPI.BYTE)
+        last = self.offset + max(0, (self.count - 1) * self.datatype.extent)
+        image = bytearray(self.memory[: last + sum(self.datatype.Get_true_extent())])
+        return Spec(image, memoryview(image), self.count, self.datatype, self.offset)
+
     def native(self) -> tuple[Any, int, MPI.Datatype]:
         """Return the specification for mpi4py."""
         buffer = self.memory[self.offset :] if self.offset else self.buffer
