@@ -61,4 +61,5 @@ def _is_right(world: MPI.Intracomm, seed: int, length: int) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:4]), float(sys.argv[4])))
+    _first, _count, _length = map(int, sys.argv[1:4])
+    sys.exit(main(_first, _count, _length, float(sys.argv[4])))

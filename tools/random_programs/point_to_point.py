@@ -142,15 +142,20 @@ def send_expected(draft: Draft) -> None:
         return
     way = draft.dice.choice(ways)
     waits = draft.expected[way]
-    chosen = draft.dice.choice(waits)
-    tag = chosen.message["tag"]
-    first = next(one for one in waits if one.any_tag or one.message["tag"] == tag)
+    first = draft.dice.choice(waits)
+    while (taker := _taker_of(first.message, waits)) is not first:
+        first = taker
     waits.remove(first)
     step = _sending(draft, first.name, first.message)
     if "request" in step:
         draft.begun[way[1]].append(step["request"])
     draft.add(first.name, way[0], {way[1]: [step]})
     draft.both_have_begun(first.name)
+
+
+def _taker_of(message: dict[str, Any], waits: list[Waiting]) -> Waiting:
+    """Return the first of the pending receives, in their order, that fits a message."""
+    return next(one for one in waits if one.any_tag or one.message["tag"] == message["tag"])
 
 
 def use_channel(draft: Draft) -> None:
@@ -242,7 +247,7 @@ def _is_packed_for_itself(message: dict[str, Any]) -> bool:
     members of what receives it: ERR_TYPE.
     """
     is_mixed = message.get("receive_layout", {}).get("shape") == "struct"
-    return is_mixed and message["source"] == message["dest"]
+    return bool(is_mixed and message["source"] == message["dest"])
 
 
 def _receiving(
