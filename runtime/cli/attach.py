@@ -111,7 +111,7 @@ def attach(found: argparse.Namespace) -> int:
     if found.format == Format.JSON:
         write(as_json(summary))
     elif found.summary:
-        shown = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr))
+        shown = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr), is_whole=False)
         print(shown, end="", file=sys.stderr)
     run.remove()
     return summary.code

@@ -57,7 +57,7 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
     return replace(
         deployment,
         transfers=(*deployment.transfers, *_outputs(deployment, options.replaceable)),
-        observed=bool(options.record or options.report or options.web),
+        observed=bool(options.record or options.report or options.web or options.summary),
         traced=bool(options.trace),
         checked=options.check,
         for_ranks=options.for_ranks,

@@ -278,7 +278,9 @@ def _tell(summary: Summary, options: Options) -> None:
     if options.format is Format.JSON:
         write(as_json(summary))
     elif options.summary or options.verbose:
-        shown = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr))
+        shown = as_text(
+            summary, Paint.on(sys.stderr), columns_of(sys.stderr), is_whole=options.verbose
+        )
         print(shown, end="", file=sys.stderr)
     elif sys.stderr.isatty() and not options.quiet:
         style = "red" if summary.code else "green"

@@ -28,7 +28,9 @@ from runtime.views.summary import as_json, as_text
 _EPILOG = """\
 examples:
   gcm-deploy --record run.facts laptop.xml      record a run
-  gcm-deploy view run.facts                     what ran where, how it ended, what was sent
+  gcm-deploy view run.facts                     what ran where, how it ended
+  gcm-deploy view --show figures run.facts      also what was sent, and by which routes
+  gcm-deploy view --rank 3 run.facts            the life of rank 3
   gcm-deploy view --show tree run.facts         the state of each cluster and rank
   gcm-deploy view --show lines run.facts        what was printed, with the ranks of each line
   gcm-deploy view --format json run.facts       the summary for programs
@@ -39,6 +41,7 @@ class Shown(StrEnum):
     """What is shown of a recorded run."""
 
     SUMMARY = "summary"
+    FIGURES = "figures"
     TREE = "tree"
     LINES = "lines"
 
@@ -46,7 +49,11 @@ class Shown(StrEnum):
 @deploy_command(
     Option("file", metavar="FILE", help="what gcm-deploy --record FILE has written"),
     Option("--show", choices=[str(one) for one in Shown], default=Shown.SUMMARY,
-           help="the summary, with the errors of the run; the tree as it was last; or all lines"),
+           help="the summary, with the errors of the run; the same with all figures; the tree as"
+                " it was last; or all lines"),
+    Option("--rank", metavar="RANK", default="",
+           help="the life of one rank: when it started, waited, wrote and ended; its number, as"
+                " 3.1 that of a replica"),
     Option("--format", choices=[str(one) for one in Format], default=Format.TEXT,
            help="the summary for people or for programs"),
     Option("--report", metavar="FILE", default="",
@@ -65,6 +72,8 @@ def view(found: argparse.Namespace) -> int:
         raise UsageError(f"--report and --trace would both write {found.report}: name two files")
     if found.report or found.trace:
         return _written(found.file, found.report, found.trace)
+    if found.rank:
+        return _tell_rank(found.file, found.rank)
     account, tree, last = RunAccount(), ProgressTree(), 0.0
     with ExitStack() as stack:
         screen = None
@@ -83,11 +92,37 @@ def view(found: argparse.Namespace) -> int:
     elif found.show == Shown.TREE:
         lines = picture(tree, last, width=columns_of(sys.stdout) or 100, height=HIGHEST)
         write("".join(f"{plain(line)}\n" for line in lines))
-    elif found.show == Shown.SUMMARY:
+    elif found.show in (Shown.SUMMARY, Shown.FIGURES):
         summary = account.summary()
         for message in summary.errors:
             complain(message)
-        write(as_text(summary, Paint.on(sys.stdout), columns_of(sys.stdout)))
+        is_whole = found.show == Shown.FIGURES
+        paint, width = Paint.on(sys.stdout), columns_of(sys.stdout)
+        write(as_text(summary, paint, width, is_whole=is_whole))
+    return 0
+
+
+def _tell_rank(file: str, text: str) -> int:
+    """Show the life of a rank.
+
+    Raises:
+        UsageError: there is no such rank.
+    """
+    from runtime.views.rank_story import NoSuchRank, RankStory, find_rank
+
+    story = None
+    with recorded(file) as facts:
+        for fact in facts:
+            if isinstance(fact.record, RunPlanned):
+                try:
+                    story = RankStory(find_rank(fact.record, text))
+                except NoSuchRank as fault:
+                    raise UsageError(f"{file}: {fault}") from fault
+            if story is not None:
+                story.take(fact)
+    if story is None:
+        raise UsageError(f"{file}: its run was never planned, so it has no ranks")
+    write("".join(f"{line}\n" for line in story.lines()))
     return 0
 
 

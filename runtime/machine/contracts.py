@@ -122,6 +122,9 @@ class Appeals(Protocol):
     def called(self, member: str, rows: list[Any]) -> None:
         """Report which MPI calls the rank made: name, number, and seconds of each."""
 
+    def used(self, member: str, memory: int, cpu: float) -> None:
+        """Report the bytes that the rank had at most, and its seconds of processor time."""
+
     def traced(self, member: str, head: Facts, rows: bytes) -> None:
         """Report the latest calls and messages, packed as `runtime.matching.traced` has them.
 

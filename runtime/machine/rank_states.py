@@ -190,17 +190,25 @@ class UnsentMessage:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryState:
-    """Where a communicator is between a loss and its recovery, as one of its members knows it."""
+    """Where a communicator is between a loss and its recovery, as one of its members knows it.
+
+    `size` are its places, and of these as many are `present` as there are processes that have
+    neither ended nor are lost.
+    """
 
     comm: str
     state: str
     modes: str
+    size: int = 0
+    present: int = 0
 
     @classmethod
     def parse(cls, plain: object) -> Self:
         """Return what a rank has sent, as `plain` makes it; raises UnreadableReport."""
         values = read_fields(plain, _RECOVERY, ())
-        return cls(*(_text(values.get(name, "")) for name in _RECOVERY))
+        texts = (_text(values.get(name, "")) for name in ("comm", "state", "modes"))
+        name, state, modes = texts
+        return cls(name, state, modes, values.get("size", 0), values.get("present", 0))
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -239,6 +247,8 @@ class RankState:
     memory: int = 0
     cpu: float = 0.0
     """The bytes that its process had at most, and its seconds of processor time."""
+    in_mpi: float = 0.0
+    """The seconds that it has been in MPI until now, where its calls are counted."""
     clock: float = 0.0
     clock_of: str = ""
     """When it was asked, and by which clock; no clock at the end of a rank."""
@@ -290,7 +300,7 @@ _WAIT: Kinds = {
 }
 _UNRECEIVED: Kinds = {"sender": str, "tag": int, "size": int, "comm": str}
 _UNSENT: Kinds = {"receiver": str, "tag": int, "size": int, "comm": str}
-_RECOVERY: Kinds = {"comm": str, "state": str, "modes": str}
+_RECOVERY: Kinds = {"comm": str, "state": str, "modes": str, "size": int, "present": int}
 _STATE: Kinds = {
     "waits": _ROWS,
     "at": str,
@@ -306,6 +316,7 @@ _STATE: Kinds = {
     "is_alone": bool,
     "memory": int,
     "cpu": _NUMBER,
+    "in_mpi": _NUMBER,
     "clock": float,
     "clock_of": str,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ from runtime.machine.deaths import in_words
 from runtime.part_names import cluster_of
 from runtime.rank_name import RankName
 from runtime.topology import RankNames
+from runtime.views.call_times import CallTimes, RankTimes
 from runtime.views.facts import (
     CallsChecked,
     CommandEnded,
@@ -30,7 +32,9 @@ from runtime.views.facts import (
     MessagesCounted,
     PlannedCluster,
     RankResult,
+    RankSeen,
     RankStarted,
+    RankUsed,
     RunEnded,
     RunPlanned,
     RunStarted,
@@ -72,6 +76,9 @@ class RunAccount:
         self._ranks: dict[str, RankStarted] = {}
         self._ends: dict[str, RankResult] = {}
         self._exchanged = Exchanged()
+        self.calls = CallTimes()
+        """The calls that ranks have counted."""
+        self._used: dict[str, tuple[int, float]] = {}
         self._samples: dict[tuple[str, str, tuple[str, ...] | None], Row] = {}
         self._reports: list[Report] = []
         self._checked: int | None = None
@@ -81,8 +88,10 @@ class RunAccount:
     def take(self, fact: Fact) -> None:
         """Take the next fact."""
         name = fact.name
-        if self._end is None:
-            self._time = fact.time
+        self._time = fact.time if self._end is None else self._time
+        self.calls.take(fact)
+        if isinstance(fact.record, RankSeen | RankUsed) and name in self._hosts:
+            self._use(name, fact.record)
         match fact.record:
             case RunPlanned() as planned:
                 self._planned, self._clusters = planned, planned.clusters()
@@ -108,6 +117,10 @@ class RunAccount:
                 self._command = command
             case report if isinstance(report, Report):
                 self._reports.append(report)
+
+    def _use(self, rank: str, used: RankSeen | RankUsed) -> None:
+        before = self._used.get(rank, (0, 0.0))
+        self._used[rank] = max(before[0], used.memory), max(before[1], used.cpu)
 
     def _count(self, name: str, counted: MessagesCounted) -> None:
         way = counted.to, counted.between
@@ -155,6 +168,19 @@ class RunAccount:
             return None
         return self._over[rank] - self._running_since
 
+    @property
+    def begun(self) -> float:
+        """When the application began to run, 0 if it has not."""
+        return self._running_since or 0.0
+
+    def times(self) -> dict[str, RankTimes]:
+        """Return where the time of each rank went that has told of it."""
+        return self.calls.times(self.seconds, self._running_since)
+
+    def used(self, rank: str) -> tuple[int, float]:
+        """Return the bytes that a rank had at most and its seconds of processor time, if known."""
+        return self._used.get(rank, (0, 0.0))
+
     def ranks(self) -> tuple[RankReport, ...]:
         """Return all ranks that have started, in order."""
         reports = []
@@ -197,6 +223,7 @@ class RunAccount:
         """Return the whole run, for people and for programs."""
         outcome, startup = self.outcome(), self._started_after
         last, names = self._command or self._end, self._planned.names()
+        times = self.times()
         return Summary(
             name=self._planned.deployment,
             code=None if last is None else last.code,
@@ -204,7 +231,7 @@ class RunAccount:
             startup=None if startup is None else round(startup, 3),
             clusters=tuple(
                 ClusterRow(
-                    name, one.known.path, one.application, self._rows(name, one.hosts, names)
+                    name, one.known.path, one.application, self._rows(name, one.hosts, names, times)
                 )
                 for name, one in self._clusters.items()
                 if one.hosts
@@ -220,12 +247,21 @@ class RunAccount:
             faults=outcome.faults,
         )
 
-    def _rows(self, cluster: str, hosts: tuple[str, ...], names: RankNames) -> tuple[RankRow, ...]:
+    def _rows(
+        self,
+        cluster: str,
+        hosts: tuple[str, ...],
+        names: RankNames,
+        times: Mapping[str, RankTimes],
+    ) -> tuple[RankRow, ...]:
         ranks = enumerate(hosts)
-        return tuple(self._row(f"{cluster}:{number}", host, names) for number, host in ranks)
+        return tuple(self._row(f"{cluster}:{number}", host, names, times) for number, host in ranks)
 
-    def _row(self, rank: str, planned: str, names: RankNames) -> RankRow:
-        seconds = self.seconds(rank)
+    def _row(
+        self, rank: str, planned: str, names: RankNames, times: Mapping[str, RankTimes]
+    ) -> RankRow:
+        seconds, spent = self.seconds(rank), times.get(rank)
+        memory, cpu = self.used(rank)
         started, end = self._ranks.get(rank), self._ends.get(rank)
         return RankRow(
             rank,
@@ -239,4 +275,8 @@ class RunAccount:
             names.replica(rank),
             names.name(rank),
             rank in self._missing,
+            memory,
+            cpu,
+            None if spent is None else spent.in_mpi,
+            None if spent is None else spent.waiting,
         )

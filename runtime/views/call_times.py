@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+from gcm.cli.output import counted
 from gcm.records import dataclass
 from runtime.topology import RankNames
-from runtime.views.facts import CallsCounted, Fact
+from runtime.views.facts import CallsCounted, Fact, RankSeen
 
 UNEVEN = 0.1
 """From this imbalance on it is told: by how much of the longest computation others have less."""
@@ -29,11 +30,58 @@ class CallRow:
     most_rank: str
 
 
+@dataclass(frozen=True, slots=True)
+class RankTimes:
+    """Where the seconds of a rank went: what is no time in MPI is computing.
+
+    Of the time in MPI it was `waiting` for other ranks as long as it was in a call longer than the
+    rank that was quickest in it and made it as often; None if that is not known yet.
+    """
+
+    rank: str
+    seconds: float
+    in_mpi: float
+    waiting: float | None = None
+
+    @property
+    def computing(self) -> float:
+        """How long it was not in MPI."""
+        return max(0.0, self.seconds - self.in_mpi)
+
+
+def load_balance(times: Sequence[RankTimes]) -> float | None:
+    """Return how long ranks computed on average, as a part of the longest; None of fewer than two.
+
+    It is 1 where all of them compute equally long.
+    """
+    computing = [one.computing for one in times]
+    if len(computing) < 2 or not max(computing):
+        return None
+    return sum(computing) / len(computing) / max(computing)
+
+
+def where_time_went(times: Sequence[RankTimes]) -> str:
+    """Return where the time of ranks went, in a sentence; "" if nothing is known."""
+    whole = sum(one.seconds for one in times)
+    if not whole:
+        return ""
+    waited = [one.waiting for one in times if one.waiting is not None]
+    in_mpi, waiting = sum(one.in_mpi for one in times), sum(waited)
+    parts = [f"{max(0.0, whole - in_mpi) / whole:.0%} was computing"]
+    if waited:
+        parts.append(f"{waiting / whole:.0%} waiting for other ranks")
+    parts.append(f"{(in_mpi - waiting) / whole:.0%} {'other MPI' if waited else 'in MPI'}")
+    balance = load_balance(times)
+    ends = "" if balance is None else f"; load balance {balance:.0%}"
+    return f"Of the time of {counted(len(times), 'rank')} {', '.join(parts)}{ends}."
+
+
 class CallTimes:
     """Adds up the calls that ranks have counted."""
 
     def __init__(self) -> None:
         self._calls: dict[str, dict[str, tuple[int, float]]] = {}
+        self._samples: dict[str, tuple[float, float]] = {}
 
     def take(self, fact: Fact) -> None:
         """Take the next fact."""
@@ -42,13 +90,51 @@ class CallTimes:
                 ranks = self._calls.setdefault(call, {})
                 before = ranks.get(fact.name, (0, 0.0))
                 ranks[fact.name] = before[0] + calls, before[1] + seconds
+            case RankSeen(in_mpi=in_mpi) if in_mpi:
+                self._samples[fact.name] = fact.time, in_mpi
 
     @property
     def ranks(self) -> set[str]:
         """The ranks that have told of calls; one that was killed has not."""
         return {rank for ranks in self._calls.values() for rank in ranks}
 
-    def rows(self, names: RankNames) -> list[CallRow]:
+    def times(
+        self, seconds: Callable[[str], float | None], running_since: float | None
+    ) -> dict[str, RankTimes]:
+        """Return where the time of each rank went, by its name.
+
+        `seconds` returns how long a rank has run, None while it runs: then it is as of the last
+        look at it.
+        """
+        found = {}
+        waiting = self._waiting()
+        told = self.ranks
+        for rank in told | self._samples.keys():
+            whole = seconds(rank)
+            if rank in told:
+                in_mpi = sum(ranks[rank][1] for ranks in self._calls.values() if rank in ranks)
+            elif running_since is not None:
+                at, in_mpi = self._samples[rank]
+                whole = at - running_since
+            if whole is not None and whole > 0:
+                whole = round(whole, 3)
+                in_mpi = round(min(whole, in_mpi), 3)
+                waited = round(min(in_mpi, waiting[rank]), 3) if rank in told else None
+                found[rank] = RankTimes(rank, whole, in_mpi, waited)
+        return found
+
+    def _waiting(self) -> dict[str, float]:
+        """Return how much longer each rank was in calls than the quickest that made as many."""
+        found = dict.fromkeys(self.ranks, 0.0)
+        for ranks in self._calls.values():
+            least: dict[int, float] = {}
+            for calls, seconds in ranks.values():
+                least[calls] = min(seconds, least.get(calls, seconds))
+            for rank, (calls, seconds) in ranks.items():
+                found[rank] += seconds - least[calls]
+        return found
+
+    def rows(self) -> list[CallRow]:
         """Return a row for each call, that which took longest first."""
         found = []
         for call, ranks in self._calls.items():
@@ -61,9 +147,9 @@ class CallTimes:
                     sum(calls for calls, _ in ranks.values()),
                     sum(times.values()),
                     times[least],
-                    names.rank(least),
+                    least,
                     times[most],
-                    names.rank(most),
+                    most,
                 )
             )
         return sorted(found, key=lambda one: -one.seconds)

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from runtime.shown_text import shown_table
 from runtime.views.account import RunAccount
-from runtime.views.call_times import CallTimes
-from runtime.views.facts import Fact, RunPlanned
+from runtime.views.facts import Fact
 from runtime.views.summary import headline
 
 SAME = 0.01
@@ -18,15 +17,11 @@ class RunFigures:
     """The figures of one run, by name; those of times are in seconds."""
 
     def __init__(self) -> None:
-        self._account, self._calls = RunAccount(), CallTimes()
-        self._planned = RunPlanned("", ())
+        self._account = RunAccount()
 
     def take(self, fact: Fact) -> None:
         """Take the next fact."""
         self._account.take(fact)
-        self._calls.take(fact)
-        if isinstance(fact.record, RunPlanned):
-            self._planned = fact.record
 
     @property
     def headline(self) -> str:
@@ -43,7 +38,7 @@ class RunFigures:
             times = [one.seconds for one in cluster.ranks if one.seconds is not None]
             if times:
                 found[f"seconds of {cluster.name}"] = max(times)
-        for row in self._calls.rows(self._planned.names()):
+        for row in self._account.calls.rows():
             found[f"seconds in {row.call}, all ranks"] = row.seconds
             found[f"calls of {row.call}"] = row.calls
         for way in summary.traffic:

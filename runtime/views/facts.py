@@ -216,11 +216,17 @@ class CallSeen:
 
 @dataclass(frozen=True, slots=True)
 class CommunicatorSeen:
-    """Where a communicator is between a loss and its recovery, as one of its members knows it."""
+    """Where a communicator is between a loss and its recovery, as one of its members knows it.
+
+    `size` are its places, and of these as many are `present` as there are processes that this one
+    does not know to be lost; 0 where that was not told.
+    """
 
     name: str
     state: str
     modes: str
+    size: int = 0
+    present: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +243,8 @@ class RankSeen:
 
     `process_state` is that of the process in FT-MPI's terms, None where losses are not survived;
     `incarnation` says which process it is in its place. One that has not answered has no host.
-    `memory` are the bytes that its process had at most, `cpu` the seconds of processor time.
+    `memory` are the bytes that its process had at most, `cpu` the seconds of processor time, and
+    `in_mpi` those that it has been in MPI until now, 0 where calls are not counted.
     """
 
     doing: str
@@ -250,6 +257,7 @@ class RankSeen:
     stacks: tuple[StackSeen, ...] = ()
     memory: int = 0
     cpu: float = 0.0
+    in_mpi: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +302,17 @@ class CallsCounted:
     call: str
     calls: int
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RankUsed:
+    """The bytes that the process of a rank had at most, and its seconds of processor time.
+
+    It is told when the rank ends, of ranks that somebody wants to observe.
+    """
+
+    memory: int
+    cpu: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,6 +409,7 @@ Record = (
     | CallsChecked
     | MessagesCounted
     | CallsCounted
+    | RankUsed
     | CallsTraced
     | ConnectionsCounted
     | RouteTraffic

@@ -100,13 +100,14 @@ class RunInspection:
         cells = [[row[at] for at in filled] for row in rows]
         for line in shown_table([""] * len(filled), cells, width=max(0, width - 2)).splitlines():
             yield f"  {line}"
-        comms: dict[tuple[str, str, str], list[str]] = {}
+        comms: dict[tuple[str, str, str, str], list[str]] = {}
         for name, one in self._named():
             for comm in one.communicators:
-                known = comm.name or "a communicator", comm.modes, comm.state
+                there = f", {comm.present} of {comm.size} there" if comm.size else ""
+                known = comm.name or "a communicator", comm.modes, comm.state, there
                 comms.setdefault(known, []).append(name)
-        for (comm_name, modes, state), ranks in comms.items():
-            yield f"  {comm_name} ({modes}): {state} at {', '.join(ranks)}"
+        for (comm_name, modes, state, there), ranks in comms.items():
+            yield f"  {comm_name} ({modes}): {state}{there} at {', '.join(ranks)}"
 
     def waits(self) -> Iterator[str]:
         """Yield for whom ranks wait, and which of them can never go on."""

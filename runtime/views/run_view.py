@@ -18,9 +18,10 @@ from runtime.machine.deaths import BY_REQUEST, RankDeath
 from runtime.part_names import cluster_of
 from runtime.rank_name import RankName
 from runtime.views.account import RunAccount
-from runtime.views.call_times import CallTimes
+from runtime.views.call_times import RankTimes, load_balance, where_time_went
 from runtime.views.facts import (
     CallSeen,
+    CommunicatorSeen,
     Fact,
     Logged,
     MessagesCounted,
@@ -39,6 +40,7 @@ from runtime.views.progress_tree import (
     LOST,
     OVER,
     PLANNED,
+    RUNNING,
     STUCK,
     ProgressPart,
     ProgressTree,
@@ -83,7 +85,9 @@ class _RankHistory:
         self.states: list[tuple[float, str]] = [(0.0, PLANNED)]
         self.detail = ""
         self.waits: deque[_SeenWait] = deque(maxlen=MOST_WAITS)
-        self.memory, self.cpu = 0, 0.0
+        self.communicators: tuple[CommunicatorSeen, ...] = ()
+        self.in_mpi: list[tuple[float, float]] = []
+        """Until when it had been in MPI for how many seconds, as looks have found."""
 
     @property
     def wait(self) -> _SeenWait | None:
@@ -102,7 +106,11 @@ class _RankHistory:
             self.wait.over = time
 
     def see(self, time: float, seen: RankSeen) -> None:
-        self.memory, self.cpu = max(self.memory, seen.memory), max(self.cpu, seen.cpu)
+        self.communicators = seen.communicators
+        if seen.in_mpi:
+            self.in_mpi.append((time, seen.in_mpi))
+            if len(self.in_mpi) > MOST_WAITS:
+                del self.in_mpi[::2]
         call = seen.calls[0] if seen.calls else None
         going_on = self.wait
         if going_on is not None and call is not None:
@@ -122,7 +130,7 @@ class RunView:
     def __init__(self) -> None:
         self.account = RunAccount()
         """What is summed up of the run."""
-        self._tree, self._calls = ProgressTree(), CallTimes()
+        self._tree = ProgressTree()
         self._time = 0.0
         self._clusters: dict[str, PlannedCluster] = {}
         self._described: RunDescribed | None = None
@@ -140,7 +148,6 @@ class RunView:
         if not isinstance(fact.record, OutputWritten):
             self.account.take(fact)
             self._tree.take(fact)
-            self._calls.take(fact)
         name, self._time = fact.name, max(self._time, fact.time)
         if name in self._ranks:
             self._take_of_rank(fact, self._ranks[name])
@@ -221,6 +228,7 @@ class RunView:
         summary, is_over = self.account.summary(), self.account.has_ended
         described = self._described
         time = summary.seconds if is_over else max(now or 0.0, self._time)
+        times = self.account.times()
         codes = {one.rank: one.code for one in self.account.ranks()} if is_over else {}
         machine = f"{self._tree.ranks_in_words()} in {counted(len(self._clusters), 'cluster')}"
         return {
@@ -241,17 +249,23 @@ class RunView:
             ],
             "others": [{"name": one.name, "state": one.state, "words": one.words}
                        for one in self._tree.others.values()],
-            "ranks": [self._rank(name, one, codes.get(name)) for name, one in self._ranks.items()],
+            "ranks": [self._rank(name, one, codes.get(name), times.get(name))
+                      for name, one in self._ranks.items()],
             "findings": [asdict(one) | {"is_final": one.kind in NEVER} for one in self._findings
                          if one.kind in NEVER or not is_over],
             "waits_for": self._waits_for(),
             "faults": [asdict(one) for one in summary.faults],
             "traffic": self._traffic(),
             "calls": {
-                "rows": [asdict(one) for one in self._calls.rows(self._tree.names)],
-                "imbalance": self._calls.imbalance(self.account.seconds, self._tree.names),
-                "untold": len(self._ranks.keys() - self._calls.ranks),
+                "rows": [asdict(one) | {"least_rank": self._label(one.least_rank),
+                                        "most_rank": self._label(one.most_rank)}
+                         for one in self.account.calls.rows()],
+                "went": where_time_went([*times.values()]),
+                "balance": load_balance([*times.values()]),
+                "imbalance": self.account.calls.imbalance(self.account.seconds, self._tree.names),
+                "untold": len(self._ranks.keys() - self.account.calls.ranks),
             },
+            "communicators": self._communicators(),
             "pairs": [
                 {"from": way[0], "to": way[1], "route": self._route(way[2]),
                  "messages": one.messages, "bytes": one.bytes}
@@ -275,6 +289,42 @@ class RunView:
             found.append(line)
         return found[::-1]
 
+    def _label(self, rank: str) -> str:
+        """Return a rank as tables have it, in which its cluster would be too much."""
+        number, replica = self._tree.names.number(rank), self._tree.names.replica(rank)
+        if number is None:
+            return rank
+        return f"rank {number}.{replica}" if replica else f"rank {number}"
+
+    def _communicators(self) -> list[Plain]:
+        """Return the communicators that may lose ranks, each state of them with who tells it."""
+        found: dict[CommunicatorSeen, list[str]] = {}
+        for name, rank in self._ranks.items():
+            if rank.states[-1][1] not in OVER:
+                for comm in rank.communicators:
+                    found.setdefault(comm, []).append(name)
+        return [
+            {"name": comm.name or "a communicator", "state": comm.state, "modes": comm.modes,
+             "size": comm.size, "present": comm.present,
+             "ranks": [self._label(one) for one in ranks]}
+            for comm, ranks in found.items()
+        ]  # fmt: skip
+
+    def _shares(self, name: str, rank: _RankHistory, times: RankTimes | None) -> list[list[float]]:
+        """Return from when to when a rank was in MPI for which part of the time."""
+        since = next((time for time, state in rank.states if state == RUNNING), None)
+        if since is None or times is None:
+            return []
+        points = [(since, 0.0), *rank.in_mpi]
+        if name in self.account.calls.ranks:  # it has told all
+            points.append((max(since, self.account.begun + times.seconds), times.in_mpi))
+        return [
+            [round(one[0], 2), round(to[0], 2),
+             round(min(1.0, max(0.0, to[1] - one[1]) / (to[0] - one[0])), 3)]
+            for one, to in pairwise(points)
+            if to[0] - one[0] > 0
+        ]  # fmt: skip
+
     def _cluster(self, name: str) -> Plain:
         planned, part = self._clusters[name], self._tree.cluster_of(name)
         assert part is not None
@@ -295,8 +345,11 @@ class RunView:
         is_told = any(one in part.words for one in BAD)
         return part.words if is_told or not lost else f"{part.words}, {lost}"
 
-    def _rank(self, name: str, rank: _RankHistory, code: int | None) -> Plain:
+    def _rank(
+        self, name: str, rank: _RankHistory, code: int | None, times: RankTimes | None
+    ) -> Plain:
         wait = rank.wait
+        memory, cpu = self.account.used(name)
         return {
             "id": name,
             "number": self._tree.names.number(name),
@@ -310,8 +363,17 @@ class RunView:
             "state": STUCK if self._tree.is_stuck(name) else rank.states[-1][1],
             "detail": rank.detail,
             "code": code,
-            "memory": rank.memory,
-            "cpu": rank.cpu,
+            "memory": memory,
+            "cpu": cpu,
+            "times": None
+            if times is None
+            else {
+                "seconds": times.seconds,
+                "computing": round(times.computing, 3),
+                "in_mpi": times.in_mpi,
+                "waiting": times.waiting,
+            },
+            "shares": self._shares(name, rank, times),
             "wait": None if wait is None else self._wait(wait),
             "states": [[round(time, 3), state] for time, state in rank.states],
             "waits": [self._wait(one) for one in rank.waits],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 
 from gcm.cli.output import Paint, counted
@@ -19,6 +19,7 @@ from runtime.lifecycle.outcome import (
     TunnelTraffic,
 )
 from runtime.shown_text import shown_table
+from runtime.views.call_times import RankTimes, where_time_went
 
 MOST_CLUSTERS = 24
 """How many clusters are listed one by one; those that failed always are."""
@@ -47,6 +48,19 @@ class RankRow:
     name: str = ""
     is_missing: bool = False
     """Whether its cluster waits in a queue, or did so until the end."""
+    memory: int = 0
+    cpu: float = 0.0
+    """The bytes that it had at most, and its seconds of processor time; 0 if nobody has looked."""
+    in_mpi: float | None = None
+    waiting: float | None = None
+    """The seconds that it was in MPI, and of these waiting for others; None if nobody counts."""
+
+    @property
+    def times(self) -> RankTimes | None:
+        """Where its time went, if its calls were counted."""
+        if self.in_mpi is None or self.seconds is None:
+            return None
+        return RankTimes(self.rank, self.seconds, self.in_mpi, self.waiting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +137,16 @@ def headline(summary: Summary) -> str:
     return f"{summary.name}: exit code {summary.code}; {what}; {times}"
 
 
-def tables(summary: Summary) -> Iterator[Table]:
-    """Yield what ran where, and what was sent if anything was."""
+def where_time(summary: Summary) -> str:
+    """Return where the time of all ranks went, in a sentence; "" if nobody counted their calls."""
+    times = [rank.times for one in summary.clusters for rank in one.ranks]
+    return where_time_went([one for one in times if one is not None])
+
+
+def tables(summary: Summary, *, is_whole: bool = True) -> Iterator[Table]:
+    """Yield what ran where, what came home, and if it `is_whole` what was sent."""
     if summary.startup is not None and summary.clusters:
-        yield Table(
-            ("cluster", "name", "runs on", "application", "ranks", "seconds", "exit codes"),
-            tuple(_rows(summary)),
-            frozenset({4, 5}),
-        )
+        yield _clusters_table(summary)
     if summary.startup is not None and summary.components:
         listed = summary.components[:MOST_COMPONENTS]
         rows = [(one.path, one.node, one.host, str(one.pid)) for one in listed]
@@ -141,6 +157,10 @@ def tables(summary: Summary) -> Iterator[Table]:
         yield _results_table(summary.results)
     if summary.held:
         yield _held_table(summary.held)
+    if not is_whole:
+        return
+    if summary.startup is not None and any(one.memory for one in _all_ranks(summary)):
+        yield _ranks_table(summary)
     if summary.traffic:
         sent = map(_traffic_row, _bounded(summary.traffic))
         heading = ("route", "messages", "bytes sent", "bytes received")
@@ -158,17 +178,75 @@ def tables(summary: Summary) -> Iterator[Table]:
         )
 
 
-def as_text(summary: Summary, paint: Paint = Paint(enabled=False), width: int = 0) -> str:  # noqa: B008
+def as_text(
+    summary: Summary,
+    paint: Paint = Paint(enabled=False),  # noqa: B008
+    width: int = 0,
+    *,
+    is_whole: bool = True,
+) -> str:
     """Return headline and tables as text, for a terminal of `width` columns; 0 is any width."""
     head = paint(headline(summary), "bold", "red" if summary.code else "green")
+    times = where_time(summary)
     shown = (
         shown_table(one.heading, one.rows, numbers=one.numbers, width=width)
-        for one in tables(summary)
+        for one in tables(summary, is_whole=is_whole)
     )
-    return "\n".join([f"{head}\n", *shown])
+    return "\n".join([f"{head}\n{times}\n" if times else f"{head}\n", *shown])
 
 
-def _rows(summary: Summary) -> Iterator[tuple[str, ...]]:
+def _all_ranks(summary: Summary) -> list[RankRow]:
+    return [rank for one in summary.clusters for rank in one.ranks]
+
+
+def _clusters_table(summary: Summary) -> Table:
+    """Return what ran where, with where the time of its ranks went if that is known."""
+    has_times = any(one.times is not None for one in _all_ranks(summary))
+    more = ("computing", "waiting", "other MPI") if has_times else ()
+    return Table(
+        ("cluster", "name", "runs on", "application", "ranks", "seconds", *more, "exit codes"),
+        tuple(_rows(summary, has_times=has_times)),
+        frozenset(range(4, 6 + len(more))),
+    )
+
+
+def _ranks_table(summary: Summary) -> Table:
+    """Return how much memory and processor time ranks have used, those with most memory first."""
+    used = sorted((one for one in _all_ranks(summary) if one.memory), key=lambda one: -one.memory)
+    rows = [
+        (
+            one.name or one.rank,
+            one.host,
+            *_shares([one]),
+            in_megabytes(one.memory),
+            f"{one.cpu:.1f}",
+        )
+        for one in used[:MOST_CLUSTERS]
+    ]
+    if left := len(used) - len(rows):
+        rows.append((f"{left} more", "", "", "", "", "", ""))
+    heading = ("rank", "host", "computing", "waiting", "other MPI", "memory", "processor s")
+    return Table(heading, tuple(rows), frozenset(range(2, 7)))
+
+
+def in_megabytes(size: int) -> str:
+    """Return a number of bytes as people compare the memory of processes."""
+    return f"{size / 1e6:,.0f} MB"
+
+
+def _shares(ranks: Sequence[RankRow]) -> tuple[str, str, str]:
+    """Return which parts of the time of ranks were computing, waiting, and other MPI."""
+    times = [one.times for one in ranks if one.times is not None]
+    whole = sum(one.seconds for one in times)
+    if not whole:
+        return "-", "-", "-"
+    waiting = sum(one.waiting or 0.0 for one in times)
+    parts = sum(one.computing for one in times), waiting, sum(one.in_mpi for one in times) - waiting
+    computing, waited, other = (f"{one / whole:.0%}" for one in parts)
+    return computing, waited, other
+
+
+def _rows(summary: Summary, *, has_times: bool = False) -> Iterator[tuple[str, ...]]:
     clusters, unknown = summary.clusters, "-" if summary.code is None else "stopped"
     listed = [one for number, one in enumerate(clusters) if number < MOST_CLUSTERS or one.failed]
     for one in listed:
@@ -183,10 +261,12 @@ def _rows(summary: Summary) -> Iterator[tuple[str, ...]]:
             one.application,
             str(len(one.ranks)),
             "-" if longest is None else f"{longest:.1f}",
+            *(_shares(one.ranks) if has_times else ()),
             _codes(one.ranks, unknown),
         )
     if left := len(clusters) - len(listed):
-        yield ("", f"and {left} more, none of which failed", "", "", "", "", "")
+        more = [""] * (8 if has_times else 5)
+        yield ("", f"and {left} more, none of which failed", *more)
 
 
 def _results_table(results: tuple[Results, ...]) -> Table:

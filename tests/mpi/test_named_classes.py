@@ -189,7 +189,7 @@ def test_a_class_decides_by_which_route_a_cluster_reaches_others_and_how_many_st
         '<site><cluster reachability="front-end"><mpi ranks="1"/></cluster></site>'
         '<site><cluster><mpi ranks="1"/></cluster></site></grid>'
     )
-    done = deployed(tmp_path, program, machine, "--summary")
+    done = deployed(tmp_path, program, machine, "--verbose")
     assert done.returncode == 0, done.stderr
     ways = re.findall(
         r"^ranks of site0/cluster0 - (\S+), through (.*?)  ", done.stderr, re.MULTILINE

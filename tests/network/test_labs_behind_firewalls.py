@@ -64,7 +64,7 @@ def test_ranks_reach_each_other_directly_and_the_doctor_names_what_is_closed(
     at = {host: f"{one.address}:7701" for host, one in peers.grid.clusters.items()}
     at["c2"] = at["c2"].replace("7701", "9000")
 
-    code, output, errors = peers.run("-n", "6", "-w", "30", "--summary", "all.py", timeout=100)
+    code, output, errors = peers.run("-n", "6", "-w", "30", "--verbose", "all.py", timeout=100)
     assert code == 0, errors
     assert sorted(output.splitlines()) == [f"{rank} True" for rank in range(6)]
     routes = re.findall(r"ranks of \S+/(c\d) - \S+/(c\d), (\S+) ", errors)

@@ -203,7 +203,8 @@ WATCHING = OptionGroup(
            help="look for faults of the program that MPI lets pass, such as collectives that do "
            "not fit; the exit code is 208 if there are any"),
     Option("--summary", action="store_true",
-           help="at the end show what ran where, how long and how it ended, and what was sent"),
+           help="at the end show what ran where, how it ended, where the time of the ranks went, "
+           "and what came home; with --verbose also what was sent"),
     Option("--log-level", choices=("debug", "info", "warning"), default="warning",
            help="log what is at least as important; info: each change of the run, a cluster or a "
            "rank"),
@@ -220,7 +221,7 @@ WATCHING = OptionGroup(
            help="print the address of a page that shows the run in a browser of this machine"),
     OptionGroup(
         Option("--verbose", action="store_true",
-               help="show each step as a line in place of the tree, and the summary"),
+               help="show each step as a line in place of the tree, and whole tables"),
         Option("--quiet", action="store_true", help="show no progress, only faults"),
         excludes=True,
     ),

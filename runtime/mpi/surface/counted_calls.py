@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from _thread import get_ident
 
 from runtime import calls
 from runtime.mpi.surface.observed_calls import COMMUNICATORS, MESSAGES, REQUESTS, observe
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 _BLOCKS = (calls.BLOCKING,)
 _clock = time.perf_counter
 _sums: dict[str, list[float]] = {}
+_open: dict[int, float] = {}
+"""When the call of each thread has begun, as long as it goes on."""
 
 
 class Counts:
@@ -21,10 +24,12 @@ class Counts:
 
     def begins(self, _: MadeCall) -> float:
         """Return the time."""
-        return _clock()
+        begun = _open[get_ident()] = _clock()
+        return begun
 
     def ends(self, call: MadeCall, begun: float) -> None:
         """Count the call, however it has ended."""
+        _open.pop(get_ident(), None)
         if call.row.how == calls.BLOCKING:
             sums = _sums.setdefault(call.row.name, [0, 0.0])
             sums[1] += _clock() - begun
@@ -49,3 +54,12 @@ def counted() -> list[list[object]] | None:
     if not _sums:
         return None
     return [[name, int(calls), seconds] for name, (calls, seconds) in _sums.items()]
+
+
+def seconds() -> float:
+    """Return how long this rank has been in calls until now, those that go on included.
+
+    Threads that were in calls at the same time count as often.
+    """
+    now = _clock()
+    return sum(one[1] for one in [*_sums.values()]) + sum(now - one for one in [*_open.values()])

@@ -180,7 +180,9 @@ def _recoveries(engine: Engine) -> Iterator[RecoveryState]:
         if m.recovery.failed():
             _ = m.recovery.life  # it begins with the losses
         if report := m.recovery.report():
-            yield RecoveryState(_name_of(None, m.native), *report)
+            size = len(m.recovery.everybody)
+            present = size - len(m.recovery.gone())
+            yield RecoveryState(_name_of(None, m.native), *report, size, present)
 
 
 def _unreceived(engine: Engine) -> Iterator[UnreceivedMessage]:

@@ -212,6 +212,7 @@ def state_seen(
     import resource  # only where somebody asks
 
     used = resource.getrusage(resource.RUSAGE_SELF)
+    counts = sys.modules.get("runtime.mpi.surface.counted_calls")
     return RankState(
         rank,
         (*waits, *look.besides),
@@ -227,6 +228,7 @@ def state_seen(
         is_alone=look.threads == 1,
         memory=used.ru_maxrss * 1024,
         cpu=used.ru_utime + used.ru_stime,
+        in_mpi=0.0 if counts is None else counts.seconds(),
         clock=time.monotonic(),
         clock_of=name_of_clock(),
     )

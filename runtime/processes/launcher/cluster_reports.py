@@ -45,6 +45,7 @@ from runtime.views.facts import (
     ConnectionsCounted,
     MessagesCounted,
     RankStarted,
+    RankUsed,
     TracedCommunicator,
 )
 from runtime.views.stream import FactStream
@@ -250,6 +251,12 @@ class ClusterReports:
             if (type(name), type(calls), type(seconds)) != (str, int, float):
                 raise UnreadableReport("it is no count of calls")
             self.facts.tell(rank, CallsCounted(name, calls, seconds))
+
+    def used(self, member: str, memory: int, cpu: float) -> None:
+        """Tell what a rank has used."""
+        if (type(memory), type(cpu)) != (int, float):
+            raise UnreadableReport("it is no memory and time")
+        self.facts.tell(parsed(member)[0], RankUsed(memory, round(cpu, 2)))
 
     def traced(self, member: str, head: Facts, rows: bytes) -> None:
         """Tell the latest calls of a rank, in the time of this run."""

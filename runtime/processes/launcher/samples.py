@@ -105,4 +105,4 @@ def _lasting(seen: RankSeen | None) -> RankSeen | None:
     if seen is None:
         return None
     calls = tuple(replace(one, seconds=0.0) for one in seen.calls)
-    return replace(seen, doing="", calls=calls, memory=0, cpu=0.0)
+    return replace(seen, doing="", calls=calls, memory=0, cpu=0.0, in_mpi=0.0)

@@ -58,7 +58,8 @@ def facts_of(
             found = replace(
                 found,
                 communicators=tuple(
-                    CommunicatorSeen(one.comm, one.state, one.modes) for one in state.recoveries
+                    CommunicatorSeen(one.comm, one.state, one.modes, one.size, one.present)
+                    for one in state.recoveries
                 ),
                 host=state.host,
                 process=state.pid,
@@ -66,6 +67,7 @@ def facts_of(
                 stacks=tuple(StackSeen(thread, text) for thread, text in state.stacks),
                 memory=state.memory,
                 cpu=round(state.cpu, 2),
+                in_mpi=round(state.in_mpi, 3),
             )
         yield rank, found
     for finding in seen.findings:

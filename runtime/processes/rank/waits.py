@@ -76,6 +76,12 @@ class RankWaits:
         counts = sys.modules.get("runtime.mpi.surface.counted_calls")
         if counts is not None and (counted := counts.counted()) is not None:
             self._wrapper.appeals.called(self._wrapper.member, counted)
+        if self._wrapper.settings.is_observed:
+            import resource
+
+            used = resource.getrusage(resource.RUSAGE_SELF)
+            memory, cpu = used.ru_maxrss * 1024, used.ru_utime + used.ru_stime
+            self._wrapper.appeals.used(self._wrapper.member, memory, cpu)
         traced = sys.modules.get("runtime.mpi.surface.traced_calls")
         if traced is not None:
             for head, rows in traced.recorded():

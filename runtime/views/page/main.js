@@ -4,7 +4,7 @@ import { events, machine, stateOf } from "./machine.js";
 import { described, figures, log, output } from "./output.js";
 import { timeline } from "./timeline.js";
 import { traffic } from "./traffic.js";
-import { calls, faults, waits } from "./waits.js";
+import { calls, communicators, faults, shares, waits } from "./waits.js";
 
 // The page: takes the document and what is new of it, and draws the sections that have changed.
 
@@ -13,10 +13,12 @@ const RUN = [
   ["errors", "What went wrong", (run) => (run.errors.length ? run.errors.map((one) => h("p", { class: "error" }, one)) : null), true],
   ["machine", "Machine", (run) => machine(run, draw)],
   ["waits", "Who waits for whom", (run, width) => waits(run, width)],
+  ["shares", "Where the time goes", shares, true],
+  ["communicators", "Communicators", communicators, true],
   ["faults", "Faults of the program", faults, true],
   ["traffic", "Messages between clusters", (run, width) => traffic(run, draw, width), true],
   ["events", "Losses and recoveries", events, true],
-  ["calls", "Time in MPI", calls, true],
+  ["calls", "Calls of MPI", calls, true],
   ["timeline", "Time line", (run, width) => timeline(run, width), true],
   ["output", "Output", (run) => output(run, state.output, draw), true],
   ["log", "Log", log, true],

@@ -21,9 +21,15 @@ export function timeline(run, width) {
     const y = at * (height + gap);
     const states = rank.states.map(([from, state], number) => [from, rank.states[number + 1]?.[0] ?? end, state]).filter(([, , state]) => !["done", "ended", "planned"].includes(state));
     const draw = ([from, to, state]) => bar(y, from, to, state, `${rank.name}: ${state} from ${from} s`);
+    // the lower part of the bar of a rank that runs is filled as far as it was in MPI
+    const inMpi = rank.shares.filter(([, , part]) => part > 0.005).map(([from, to, part]) => {
+      shown.add("mpi");
+      return s("rect", { class: "s-mpi", x: x(from), width: Math.max(0.5, x(to) - x(from)), y: y + height * (1 - part), height: height * part },
+        s("title", {}, `${rank.name}: ${Math.round(100 * part)} % in MPI from ${from} to ${to} s`));
+    });
     const calls = rank.waits.map((one) => bar(y, one.begun, one.over ?? end, "waiting", `${rank.name}: ${one.text} from ${one.begun} s`));
     const isStuck = ([, , state]) => state === "stuck";
-    return [...states.filter((one) => !isStuck(one)).map(draw), ...calls, ...states.filter(isStuck).map(draw), at % every ? null : s("text", { x: left - 8, y: y + height / 2 + 4, "text-anchor": "end", class: "dim" }, label(rank))];
+    return [...states.filter((one) => !isStuck(one)).map(draw), ...inMpi, ...calls, ...states.filter(isStuck).map(draw), at % every ? null : s("text", { x: left - 8, y: y + height / 2 + 4, "text-anchor": "end", class: "dim" }, label(rank))];
   });
   const step = nice(end / Math.max(2, (width - left) / 90)), ticks = [], digits = Math.max(0, -Math.floor(Math.log10(step)));
   for (let time = 0; time <= end * 1.0001; time += step) {
@@ -35,7 +41,9 @@ export function timeline(run, width) {
     ticks, drawn,
     s("text", { class: "dim", x: (left + width) / 2, y: whole + 34, "text-anchor": "middle" }, "seconds since the start"),
     s("text", { class: "dim", x: 0, y: whole + 18 }, "rank"));
-  return [picture, legend(STATES.filter((state) => shown.has(state)).map((state) => [state, state]))];
+  const entries = STATES.filter((state) => shown.has(state)).map((state) => [state, state]);
+  const mpi = shown.has("mpi") ? [["mpi", "in MPI: the higher, the greater part of the time"]] : [];
+  return [picture, legend([...mpi, ...entries])];
 }
 
 function nice(step) {

@@ -1,9 +1,9 @@
-import { counted, h, legend, many, s, seconds, table } from "./dom.js";
+import { bytes, counted, h, legend, many, s, seconds, table } from "./dom.js";
 import { label } from "./machine.js";
 
 // Who waits for whom: a graph, in which those that can never go on are red, and a list.
 
-const MOST_NODES = 40;
+const MOST_NODES = 40, MOST_RANKS = 64;
 
 export function waits(run, width) {
   const ranks = new Map(run.ranks.map((one) => [one.id, one]));
@@ -73,13 +73,50 @@ export function curve([fromX, fromY], [toX, toY]) {
   return { path: `M${ax} ${ay}Q${mx} ${my} ${bx} ${by}`, text: [at(ax, mx, bx), at(ay, my, by)] };
 }
 
-/** Where ranks spent their time in MPI, and which ones let others wait. */
+const SHARES = [["computing", "running"], ["waiting", "waiting"], ["other MPI", "mpi"]];
+
+/** The time of a rank in parts: computing, waiting for others, other MPI; while it runs all MPI is one. */
+function parts(times) {
+  const waiting = times.waiting ?? 0;
+  return [times.computing, waiting, Math.max(0, times.in_mpi - waiting)];
+}
+
+/** Where the time of each rank went, and how much memory and processor time it has used. */
+export function shares(run) {
+  const told = run.ranks.filter((one) => one.times || one.memory);
+  if (!told.length) return null;
+  const percent = (value, whole) => `${Math.round(100 * value / whole)} %`;
+  const bar = (times) => s("svg", { role: "img", width: 120, height: 12, viewBox: "0 0 120 12", "aria-label": SHARES.map(([name], at) => `${name} ${percent(parts(times)[at], times.seconds)}`).join(", ") },
+    parts(times).map((part, at, all) => s("rect", { class: `s-${SHARES[at][1]}`, x: 120 * all.slice(0, at).reduce((sum, one) => sum + one, 0) / times.seconds, width: 120 * part / times.seconds, height: 12 })));
+  const row = (rank) => {
+    const times = rank.times;
+    return [label(rank), rank.host, ...(times ? [bar(times), ...parts(times).map((one) => percent(one, times.seconds))] : ["", "", "", ""]),
+      rank.memory ? bytes(rank.memory) : "", rank.cpu ? seconds(rank.cpu) : ""];
+  };
+  const shown = told.slice(0, MOST_RANKS);
+  return [run.calls.went ? h("p", { id: "went" }, run.calls.went) : null,
+    table(["rank", "host", "time", ...SHARES.map(([name]) => name), "memory", "processor"], shown.map(row), [3, 4, 5, 6, 7]),
+    legend(SHARES.map(([name, style]) => [style, name])),
+    told.length > shown.length ? h("p", { class: "dim" }, `and ${counted(told.length - shown.length, "more rank")}; gcm-deploy --format json has all.`) : null,
+    h("p", { class: "dim" }, "A rank waits as long as it is in a call longer than the rank that is quickest in it; other MPI is the rest. Memory is the most that it had.")];
+}
+
+/** How communicators are that may lose ranks: each state with who tells it. */
+export function communicators(run) {
+  if (!run.communicators.length) return null;
+  const style = { ok: "done", recover: "waiting", recovered: "ready" };
+  return table(["communicator", "state", "present", "modes", "told by"], run.communicators.map((one) => [one.name,
+    h("span", { class: `badge ${style[one.state] ?? "lost"}` }, one.state),
+    one.size ? `${one.present} of ${one.size}` : "", one.modes, one.ranks.length > 8 ? `${counted(one.ranks.length, "rank")}` : one.ranks.join(", ")]));
+}
+
+/** Which calls took how long, and which ranks let others wait. */
 export function calls(run) {
   if (!run.calls.rows.length) return null;
   const { rows, imbalance, untold } = run.calls;
   return [imbalance.map((one) => h("p", { class: "imbalance" }, one)),
     table(["call", "ranks", "calls", "seconds of all", "of the quickest rank", "of the slowest rank"],
       rows.map((one) => [one.call, many(one.ranks), many(one.calls), one.seconds.toFixed(2),
-        `${one.least.toFixed(2)} (${one.least_rank})`, `${one.most.toFixed(2)} (${one.most_rank})`]), [1, 2, 3, 4, 5]),
+        `${one.least.toFixed(2)}, ${one.least_rank}`, `${one.most.toFixed(2)}, ${one.most_rank}`]), [1, 2, 3, 4, 5]),
     untold ? h("p", { class: "dim" }, `${counted(untold, "rank")} of ${many(run.ranks.length)} told nothing: killed, ended from outside, or without a call of MPI.`) : null];
 }

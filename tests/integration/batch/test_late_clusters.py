@@ -162,7 +162,7 @@ def test_a_run_ends_well_without_a_cluster_that_never_comes_and_takes_its_job_ou
     assert code == 0, errors
     assert sorted(said.splitlines()) == [f"{rank} begins with 3 of 5" for rank in (0, 1, 4)]
     assert "nice/var: ended, its job was cancelled; not there at the end: ranks 2-3\n" in errors
-    assert re.search(r"\n\S+ +nice/var .* 2 +- +never there\n", errors)
+    assert re.search(r"\n\S+ +nice/var .* 2 +-[ -]+never there\n", errors)
     wait_until(lambda: slurm.is_given_back() and len(far.queue()) == 1)
     far.run("scancel", other)
     wait_until(far.is_given_back)

@@ -168,6 +168,17 @@ def followed_by(start: Start, process: int) -> tuple[subprocess.Popen[str], str]
     raise AssertionError("it shows nothing")
 
 
+def check_where_the_time_goes(page: Page) -> None:
+    expect(page.locator("#went")).to_have_text(re.compile(r"^Of the time of 2 ranks \d+% was "))
+    shares = page.locator("#shares tbody tr")
+    expect(shares).to_have_count(2)
+    expect(shares.first).to_contain_text("MB")
+    assert page.locator("#timeline .s-mpi").count()
+    for width in (400, 1200):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
 def test_a_run_that_has_begun_can_be_followed_and_its_figures_are_those_of_the_program(
     start: Start,
     describe: Describe,
@@ -207,6 +218,7 @@ def test_a_run_that_has_begun_can_be_followed_and_its_figures_are_those_of_the_p
         expect(sent.nth(row).locator("td.number")).to_have_text(["5", "5.0 kB"])
     calls = page.locator("#calls tbody tr").filter(has_text="Send")
     assert calls.locator("td").nth(2).inner_text() == "10"
+    check_where_the_time_goes(page)
     expect(page.locator("#flows .flow")).to_have_count(2)
     expect(page.locator("#heat text")).to_have_text(["0", "0", "1", "1", "to rank", "from rank"])
     expect(page.locator("#flows title").first).to_have_text(re.compile("cluster0 to .* [0-9.]+ kB"))

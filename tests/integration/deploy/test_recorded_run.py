@@ -54,6 +54,12 @@ def test_what_is_shown_of_a_recorded_crash_is_what_the_run_showed(
 
     code, shown, errors = answer(start, "view", facts)
     assert (code, f"{errors}{shown}gcm-deploy: wrote {facts}\n") == (0, err)
+    code, story, _ = answer(start, "view", "--rank", "3", facts)
+    assert re.search(r"^ +\d+\.\d\d  writes to traceback: ValueError: no good$", story, re.M)
+    assert "computed for" in story
+    code, figures, _ = answer(start, "view", "--show", "figures", facts)
+    assert figures.startswith(shown)
+    assert "\nroute " in figures
     code, tree, _ = answer(start, "view", "--show", "tree", facts)
     assert tree.splitlines()[0].startswith("try  ended, exit code 1  ")
     assert "1 failed" in tree

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+
+import pytest
 
 from gcm.cli.output import Paint
 from runtime.deployment import DeploymentPlan
@@ -18,15 +21,19 @@ from runtime.lifecycle.outcome import (
     Ways,
 )
 from runtime.views.account import RunAccount
+from runtime.views.call_times import RankTimes, load_balance
 from runtime.views.facts import (
     MACHINE,
+    CallsCounted,
     CommandEnded,
     ConnectionsCounted,
     Fact,
     Logged,
     MessagesCounted,
     RankResult,
+    RankSeen,
     RankStarted,
+    RankUsed,
     Record,
     RunEnded,
     RunPlanned,
@@ -140,6 +147,7 @@ def test_the_plain_values_hold_every_rank(plan: Plan) -> None:
         "rank": "0:0:1", "host": "n2.lyon", "pid": 77, "mpi": "MPICH", "seconds": 2.06, "code": 2,
         "signal": "", "number": 1, "replica": 0,
         "is_missing": False, "name": "rank 1 (lyon/rhone 1)",
+            "memory": 0, "cpu": 0.0, "in_mpi": None, "waiting": None,
     }  # fmt: skip
     assert second["ranks"] == [
         {
@@ -154,6 +162,10 @@ def test_the_plain_values_hold_every_rank(plan: Plan) -> None:
             "replica": 0,
             "is_missing": False,
             "name": "rank 3 (lyon/saone 0)",
+            "memory": 0,
+            "cpu": 0.0,
+            "in_mpi": None,
+            "waiting": None,
         }
     ]
     assert plain["errors"] == ["bad luck"]
@@ -339,3 +351,55 @@ def test_core_hours_are_added_up_by_site(plan: Plan) -> None:
         "lyon      16, 17, 18      3     12   3600.0       9.000  1.000",
         "nice      5               1      1     36.0       0.010  0.000",
     ]
+
+
+def counted_run(plan: Plan) -> RunAccount:
+    """Return the account of a run of four ranks, three of which wait two seconds for the last."""
+    account = RunAccount()
+    account.take(planned(plan('<emulate sites="2" clusters="1" ranks="2"/>')))
+    ranks = ("0:0:0", "0:0:1", "1:0:0", "1:0:1")
+    for one in ranks:
+        account.take(change(one, "running", time=1.0))
+    account.take(fact("", RunStarted(), time=1.0))
+    for one in ranks:
+        seconds = 0.5 if one == "1:0:1" else 2.5
+        account.take(fact(one, CallsCounted("Allreduce", 5, seconds), time=6.0))
+        account.take(fact(one, RankUsed(40_000_000, 3.25), time=6.0))
+        account.take(change(one, "done", time=6.0))
+    account.take(fact("", RunEnded(0), time=6.1))
+    return account
+
+
+def test_the_time_in_a_call_beyond_that_of_the_quickest_rank_is_waiting(plan: Plan) -> None:
+    times = counted_run(plan).times()
+    assert times["0:0:0"] == RankTimes("0:0:0", 5.0, 2.5, 2.0)
+    assert times["1:0:1"] == RankTimes("1:0:1", 5.0, 0.5, 0.0)
+    assert load_balance([*times.values()]) == pytest.approx((3 * 2.5 + 4.5) / 4 / 4.5)
+
+
+def test_a_summary_begins_with_where_the_time_went_and_only_a_whole_one_has_routes(
+    plan: Plan,
+) -> None:
+    account = counted_run(plan)
+    account.take(fact("0:0", RouteTraffic("native", 1, 8, 9)))
+    lines = as_text(account.summary(), is_whole=False).splitlines()
+    assert lines[1] == (
+        "Of the time of 4 ranks 60% was computing, 30% waiting for other ranks, 10% other MPI; "
+        "load balance 67%."
+    )
+    heading = " ".join(lines[3].split())
+    assert heading.endswith("ranks seconds computing waiting other MPI exit codes")
+    assert lines[4].split()[-5:-1] == ["5.0", "50%", "40%", "10%"]
+    assert not any("native" in one for one in lines)
+    whole = as_text(account.summary())
+    assert "native" in whole
+    assert re.search(r"^rank 0 \(site0/cluster0 0\) +\S+ +50% +40% +10% +40 MB +3.2$", whole, re.M)
+
+
+def test_while_ranks_run_their_time_is_that_of_the_last_look(plan: Plan) -> None:
+    account = RunAccount()
+    account.take(planned(plan('<emulate sites="1" clusters="1" ranks="1"/>')))
+    account.take(change("0:0:0", "running", time=1.0))
+    account.take(fact("0:0:0", RankSeen("in recv", memory=7, cpu=0.5, in_mpi=1.5), time=3.0))
+    assert account.times() == {"0:0:0": RankTimes("0:0:0", 2.0, 1.5)}
+    assert account.used("0:0:0") == (7, 0.5)

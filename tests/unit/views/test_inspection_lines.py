@@ -127,6 +127,7 @@ def test_the_plain_values_have_all_of_it(plan: Plan) -> None:
             },
         ),
         "stacks": ({"thread": "MainThread", "stack": "a\nb\n"},), "memory": 0, "cpu": 0.0,
+            "in_mpi": 0.0,
     }  # fmt: skip
     assert findings == [
         {

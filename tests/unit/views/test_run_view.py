@@ -17,6 +17,7 @@ from runtime.views.facts import (
     AwaitedPart,
     CallsCounted,
     CallSeen,
+    CommunicatorSeen,
     Fact,
     Logged,
     MessagesCounted,
@@ -214,7 +215,7 @@ def test_the_rank_that_lets_others_wait_is_named(take: Callable[..., RunView]) -
         " The others waited, most of all in Allreduce."
     ]
     (row,) = calls["rows"]
-    assert (row["calls"], row["seconds"], row["least_rank"]) == (20, 24.5, "rank 3 (s/b 1)")
+    assert (row["calls"], row["seconds"], row["least_rank"]) == (20, 24.5, "rank 3")
 
 
 @pytest.mark.parametrize(
@@ -260,3 +261,33 @@ def test_what_a_check_has_found_is_in_the_document(take: Callable[..., RunView])
     assert document["faults"] == [
         {"kind": "type", "ranks": ("0:0:0", "0:0:1"), "calls": calls, "text": found.text}
     ]
+
+
+def test_the_time_line_has_the_part_in_mpi_between_looks_and_until_the_end(
+    take: Callable[..., RunView],
+) -> None:
+    view = take(
+        (1.0, "0:0:0", StateChanged("running")),
+        (3.0, "0:0:0", RankSeen("at rest", in_mpi=0.5)),
+        (5.0, "0:0:0", RankSeen("at rest", in_mpi=2.5)),
+    )
+    assert rank(view, 0)["shares"] == [[1.0, 3.0, 0.25], [3.0, 5.0, 1.0]]
+    assert rank(view, 0)["times"] == {
+        "seconds": 4.0, "computing": 1.5, "in_mpi": 2.5, "waiting": None,
+    }  # fmt: skip
+    view.take(Fact(7.0, "0:0:0", CallsCounted("Recv", 2, 3.0)))
+    view.take(Fact(7.0, "0:0:0", StateChanged("done")))
+    assert rank(view, 0)["shares"][-1] == [5.0, 7.0, 0.25]
+
+
+def test_communicators_have_their_state_with_how_many_are_left_of_how_many(
+    take: Callable[..., RunView],
+) -> None:
+    seen = RankSeen("at rest", communicators=(
+        CommunicatorSeen("COMM_WORLD", "recover", "shrink", 4, 3),
+    ))  # fmt: skip
+    view = take((1.0, "0:0:0", seen), (1.0, "1:0:0", seen), (2.0, "1:0:1", StateChanged("lost")))
+    assert view.document()["communicators"] == [
+        {"name": "COMM_WORLD", "state": "recover", "modes": "shrink", "size": 4, "present": 3,
+         "ranks": ["rank 0", "rank 2"]}
+    ]  # fmt: skip
