@@ -108,7 +108,7 @@ def _tell_rank(file: str, text: str) -> int:
     Raises:
         UsageError: there is no such rank.
     """
-    from runtime.views.rank_story import NoSuchRank, RankStory, find_rank
+    from runtime.views.rank_story import RankStory, UnknownRank, find_rank
 
     story = None
     with recorded(file) as facts:
@@ -116,7 +116,7 @@ def _tell_rank(file: str, text: str) -> int:
             if isinstance(fact.record, RunPlanned):
                 try:
                     story = RankStory(find_rank(fact.record, text))
-                except NoSuchRank as fault:
+                except UnknownRank as fault:
                     raise UsageError(f"{file}: {fault}") from fault
             if story is not None:
                 story.take(fact)

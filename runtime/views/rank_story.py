@@ -33,7 +33,7 @@ _OF_CLUSTER = {
 }
 
 
-class NoSuchRank(ValueError):
+class UnknownRank(ValueError):
     """A run has no rank of that name, or several."""
 
 
@@ -41,7 +41,7 @@ def find_rank(planned: RunPlanned, text: str) -> str:
     """Return the name of the rank that somebody calls so: `3`, `3.1` for a replica, or `0:1:2`.
 
     Raises:
-        NoSuchRank: there is none, or one in each of several codes.
+        UnknownRank: there is none, or one in each of several codes.
     """
     names, ranks = planned.names(), [*planned.hosts()]
     if text in ranks:
@@ -56,8 +56,8 @@ def find_rank(planned: RunPlanned, text: str) -> str:
         return found[0]
     if found:
         known = ", ".join(f"{one} for {names.name(one)}" for one in found)
-        raise NoSuchRank(f"several codes have a rank {text}; say {known}")
-    raise NoSuchRank(f"the run has no rank '{text}', but {counted(len(ranks), 'rank')} from 0 on")
+        raise UnknownRank(f"several codes have a rank {text}; say {known}")
+    raise UnknownRank(f"the run has no rank '{text}', but {counted(len(ranks), 'rank')} from 0 on")
 
 
 class RankStory:

@@ -24,7 +24,7 @@ from runtime.views.facts import (
     StateChanged,
     WaitExplained,
 )
-from runtime.views.rank_story import NoSuchRank, RankStory, find_rank
+from runtime.views.rank_story import RankStory, UnknownRank, find_rank
 
 Plan = Callable[..., DeploymentPlan]
 TWO = '<emulate sites="2" clusters="1" ranks="1"/>'
@@ -37,7 +37,7 @@ DEATH = RankDeath(RankName(1, 0, 0), Observation(Witness.PARENT, 137, 9))
 def test_a_rank_is_found_by_its_number_or_its_name(plan: Plan) -> None:
     planned = RunPlanned.of(plan(TWO))
     assert find_rank(planned, "1") == find_rank(planned, "1:0:0") == "1:0:0"
-    with pytest.raises(NoSuchRank, match="the run has no rank '2', but 2 ranks from 0 on"):
+    with pytest.raises(UnknownRank, match="the run has no rank '2', but 2 ranks from 0 on"):
         find_rank(planned, "2")
 
 
