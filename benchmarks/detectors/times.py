@@ -70,7 +70,8 @@ class Seen:
             self.changed.wait_for(lambda: found() is not None or self.over == 2, timeout)
             line = found()
         if line is None:
-            raise TimeoutError(f"none of {words} was said: {[one for _, one in self.lines[-8:]]}")
+            said = "\n".join(f"{when:.3f} {one}" for when, one in self.lines)
+            raise TimeoutError(f"none of {words} was said, but:\n{said}")
         return line
 
 

@@ -95,7 +95,7 @@ class Verdicts:
             place=f"{place.cluster.path}, {place.cluster.front_end.address}",
             cause=why,
         )
-        self._reactor.soon(partial(self._judge, place, why, fault))
+        self._reactor.soon(partial(self._unreached, place, why, fault))
 
     def cut(
         self, place: ClusterPlace, why: str, source: ClusterPlace, target: ClusterPlace
@@ -107,8 +107,7 @@ class Verdicts:
             cause=why,
             cure="<failure-detector timeout='60s'/> allows more time",
         )
-        _log.warning("%s", fault.what)
-        self._reactor.soon(partial(self._judge, place, why, fault))
+        self._reactor.soon(partial(self._unreached, place, why, fault, fault.what))
 
     def end(self) -> None:
         """Watch no more: everything is about to end."""
@@ -163,15 +162,30 @@ class Verdicts:
             case Trust():
                 _log.warning("%s has been heard from again", name)
             case Declare(_, _, why):
-                fault = GridError(
-                    "the front-end, its host or the way to it is lost",
-                    place=f"{place.cluster.path}, {place.cluster.front_end.address}",
-                    cause=why,
-                    cure="Look whether the host runs and can be reached; "
-                    "<failure-detector timeout='60s'/> allows more time",
-                )
-                place.is_silent = True
-                self._judge(place, why, fault)
+                self._silent(place, why)
+
+    def _unreached(self, place: ClusterPlace, why: str, fault: GridError, said: str = "") -> None:
+        """Judge a place that others cannot reach: lost itself, where it is silent here as well.
+
+        Those others may be sooner than the detector here, which is patient on a busy machine.
+        """
+        if self._loop is not None and place.identifier in self._loop.suspects:
+            self._silent(place, f"nothing is heard from it, and {why}")
+            return
+        if said:
+            _log.warning("%s", said)
+        self._judge(place, why, fault)
+
+    def _silent(self, place: ClusterPlace, why: str) -> None:
+        fault = GridError(
+            "the front-end, its host or the way to it is lost",
+            place=f"{place.cluster.path}, {place.cluster.front_end.address}",
+            cause=why,
+            cure="Look whether the host runs and can be reached; "
+            "<failure-detector timeout='60s'/> allows more time",
+        )
+        place.is_silent = True
+        self._judge(place, why, fault)
 
     def _judge(self, place: ClusterPlace, words: str, fault: GridError | None) -> None:
         is_followed = self._places[place.identifier] is not place
