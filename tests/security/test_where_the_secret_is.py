@@ -76,7 +76,8 @@ def content(path: Path, since: float, looked: set[str]) -> Iterator[tuple[str, b
     try:
         facts = path.stat()
         where = f"{facts.st_dev}:{facts.st_ino}"
-        is_new = facts.st_mtime >= since and facts.st_size <= LARGEST
+        # What is empty has no secret, and some files of a system wait for somebody to write more.
+        is_new = facts.st_mtime >= since and 0 < facts.st_size <= LARGEST
         if stat.S_ISREG(facts.st_mode) and is_new and where not in looked:
             looked.add(where)
             yield os.path.realpath(path), path.read_bytes()

@@ -359,8 +359,8 @@ class _Gathered:
                 f"'{self._operation}' was not called by {effect.left}, which is no longer bound",
                 component=self._server.owner.path,
                 interface=self._server.name,
-                cure="Call again without it, or let rounds go on without those that leave, or keep "
-                "their places: when_left='go-on' or 'replace'",
+                cure="Call again without it, or configure the gathercast to go on without those "
+                "that leave, or to keep their places for others",
             ),
         )
 

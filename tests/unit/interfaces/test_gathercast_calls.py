@@ -341,8 +341,8 @@ def test_those_that_have_called_hear_who_left_before_it_called() -> None:
         waiting.result(WAIT)
     assert str(caught.value) == (
         "'add' was not called by /g1.sum, which is no longer bound "
-        "[component /adder, interface 'sum']. Call again without it, or let rounds go on without "
-        "those that leave, or keep their places: when_left='go-on' or 'replace'"
+        "[component /adder, interface 'sum']. Call again without it, or configure the gathercast "
+        "to go on without those that leave, or to keep their places for others"
     )
     assert one.content.sum.add(2) == 4
 
