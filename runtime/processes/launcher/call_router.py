@@ -17,7 +17,7 @@ from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.hosting.host import Host
 from runtime.machine.authority import is_for_launcher
 from runtime.machine.calls import stub
-from runtime.machine.contracts import CouplingNews, Mail
+from runtime.machine.contracts import CONTRACTS, CouplingNews, Mail, Views
 from runtime.machine.paths import CLUSTERING, GRID, LAUNCHER, RANKS, clustering_path, host_of
 from runtime.part_names import site_of
 from runtime.processes.launcher.place import ClusterPlace
@@ -25,6 +25,8 @@ from runtime.processes.member_host import BETWEEN_FRONT_ENDS, is_to_launcher, se
 from runtime.transport.channel import Channel
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.messages import Target
+
+_VIEWS = CONTRACTS[Views]
 
 if TYPE_CHECKING:
     from runtime.processes.launcher.deployed_assembly import DeployedAssembly
@@ -47,6 +49,8 @@ class CallRouter:
         self._places = places
         self._host = host
         self._assembly = assembly
+        self.shown: set[str] = set()
+        """The clusters whose front-ends are told who is where: what passes here arrives."""
 
     def lead(self, deployment: Deployment) -> None:
         """Let sites and the grid be led by the clusters that lead here."""
@@ -95,7 +99,15 @@ class CallRouter:
         has_nodes = self._assembly is not None and self._assembly.has_nodes_at(cluster)
         if not is_machine and not has_nodes:  # it could send what is opened where components live
             raise TransportError(f"{cluster} may not call {target}: no component lives there")
+        if target.interface == _VIEWS and target.operation == "view":
+            self.note_view(path)
         return self.way_to(path)
+
+    def note_view(self, path: str) -> None:
+        """Record that the front-end with a clustering component is told who is where."""
+        cluster = self._hosting(path)
+        if cluster is not None:
+            self.shown.add(cluster)
 
     def host_of(self, part: str) -> ClusterPlace:
         """Return the place that hosts the clustering component of a part of the machine."""

@@ -20,6 +20,7 @@ from runtime.deployment.planning.steps import Step
 from runtime.errors import GridError
 from runtime.launchers.local import LocalLauncher
 from runtime.lifecycle.events import Fill, LeaveOut, StepFailed, StepUp
+from runtime.machine.paths import above, clustering_path
 from runtime.part_names import site_of
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.co_allocator import CoAllocator
@@ -58,6 +59,8 @@ class Handshakes:
     _joining: set[str] = field(default_factory=set)
     _ready: list[ClusterPlace] = field(default_factory=list)
     """Those that join after the one whose round goes on."""
+    _leaders: dict[str, ClusterPlace] = field(default_factory=dict)
+    """Who is to tell each cluster of the first round who is where; one tells it itself."""
     _in_round: str = ""
     _due: list[str] = field(default_factory=list)
     _has_begun: bool = False
@@ -104,12 +107,16 @@ class Handshakes:
             return
         for step, why in self._unled():
             self.post(StepFailed(step, why, is_final=True))
+        for place, leader in self._stranded():
+            self.verdicts.strand(place, leader)
         for place in self._arrived():
             step, join = StepName(StepKind.FRONT_END, place.identifier), partial(self._join, place)
             self.open_tunnels(step, join, place)  # if that fails, it is as one that did not open
 
     def gathered(self, part: str) -> None:
         """Let the next late cluster join once all of the grid know of the one before."""
+        if not part:
+            self.router.note_view(clustering_path(part))  # it is the first to know
         if self._has_begun and not part:
             self._in_round = ""
             self._begin_round()
@@ -151,6 +158,10 @@ class Handshakes:
         if all(one.is_up or name in self.missing for name, one in self.places.items()):
             self.verdicts.begin()
             due, self._due = self._due, []
+            for name in (one for one in self.places if one not in self.missing):
+                upper = above(self.router.parts_at(name)[-1])
+                if upper is not None:
+                    self._leaders.setdefault(name, self.router.host_of(upper))
             for part in due:
                 self.router.host_of(part).orders.expect(part, self._members(part))
 
@@ -181,6 +192,16 @@ class Handshakes:
                     cure="Its nodes are given back, and the others go on",
                 )
                 yield StepName(StepKind.FRONT_END, name), str(fault)
+
+    def _stranded(self) -> Iterator[tuple[ClusterPlace, ClusterPlace]]:
+        """Yield those that will never be told who is where, and who was lost before telling them.
+
+        Who leads a part tells it to the members, whose ranks wait for that to run.
+        """
+        for name, leader in self._leaders.items():
+            place = self.places[name]
+            if leader.was_lost and not place.was_lost and name not in self.router.shown:
+                yield place, leader
 
     def _arrived(self) -> Iterator[ClusterPlace]:
         """Yield those that have come, and count as there from now on.

@@ -97,6 +97,15 @@ class Verdicts:
         )
         self._reactor.soon(partial(self._unreached, place, why, fault))
 
+    def strand(self, place: ClusterPlace, leader: ClusterPlace) -> None:
+        """Declare a cluster lost that never learns who is where, since its leader is lost."""
+        fault = GridError(
+            "its ranks cannot begin, since nobody is left who would tell them where the others are",
+            place=f"{place.cluster.path}, {place.cluster.front_end.address}",
+            cause=f"{leader.cluster.path}, which led it, was lost before it had done so",
+        )
+        self._reactor.soon(partial(self._judge, place, fault.what, fault))
+
     def cut(
         self, place: ClusterPlace, why: str, source: ClusterPlace, target: ClusterPlace
     ) -> None:

@@ -28,6 +28,7 @@ from runtime.lifecycle.walltimes import RunTimeouts
 from runtime.machine.calls import DispatchTable
 from runtime.machine.contracts import CONTRACTS, Appeals, Heartbeats
 from runtime.machine.paths import LAUNCHER as HERE
+from runtime.machine.paths import clustering_path
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.cluster_reports import ClusterReports
@@ -480,6 +481,8 @@ class RunLauncher(Actor):
             self._verdicts.heartbeat(place, call.args)
         elif call.to != LAUNCHER:
             to = call.to if call.interface == HEALTH else self.router.host_of(call.to).identifier
+            if call.operation == "view":
+                self.router.note_view(clustering_path(call.to))
             self.do(TellActor(front_end_of(to), call))
         else:
             args = call.args if call.interface == CONTRACTS[Appeals] else call.args[1:]
