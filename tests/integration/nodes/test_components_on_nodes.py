@@ -70,6 +70,24 @@ def test_each_component_lives_on_the_node_it_is_mapped_to(field_of_work: Field) 
     assert found[1] != found[2]
 
 
+def test_parts_of_a_composite_take_turns_and_nodes_that_get_none_are_named(
+    field_of_work: Field,
+) -> None:
+    call = "os.environ['GCM_NODE'], self.work.where(1)[0]"
+    inner = ADL.format(chief="", worker="")
+    exported = inner.split("/>", 1)[0] + "/>"
+    adl = (
+        f'{exported}<component name="box">{inner}<virtual-node name="all"/></component>'
+        '<binding client="this.run" server="box.run"/>'
+    )
+    mapping = '<virtual-node name="all" nodes="office/desk lab/rack"/>'
+    field_of_work.write(parts(call), adl, mapping)
+    code, output, errors = field_of_work.deploy().end()
+    assert (code, output) == (0, "('office/desk/node0', 'office/desk/node1')\n")
+    words = "gcm-deploy: lab/rack/blade1 of the virtual node 'all' has no component"
+    assert words in errors
+
+
 def test_a_component_without_a_virtual_node_lives_in_the_launcher(field_of_work: Field) -> None:
     field_of_work.write(
         parts("os.getpid(), os.environ.get('GCM_NODE'), self.work.where(1)[0]"),

@@ -9,7 +9,7 @@ import pytest
 
 from gcm.adl import plan_document
 from gcm.documents import Diagnostics
-from runtime.deployment.planning.spreading import spread_components
+from runtime.deployment.planning.spreading import idle_nodes, spread_components
 
 MODULE = "class Part:\n    pass\n"
 GRID = (
@@ -57,7 +57,7 @@ def test_each_virtual_node_deals_out_on_its_own(spread: Any) -> None:
     assert spread(adl, mapping) == {"/app/a": "s/c/n0", "/app/b": "s/c/n0", "/app/c": "s/c/n1"}
 
 
-def test_what_has_no_mapped_virtual_node_lives_where_its_composite_does(spread: Any) -> None:
+def test_what_has_no_mapped_virtual_node_takes_turns_on_that_of_its_composite(spread: Any) -> None:
     inner = (
         f'<component name="box">{part("a", "v")}{part("b")}{part("c", "other")}'
         '<virtual-node name="w"/></component>'
@@ -67,5 +67,28 @@ def test_what_has_no_mapped_virtual_node_lives_where_its_composite_does(spread: 
         "/app/box": "s/c/n0",
         "/app/box/a": "s/d/m",
         "/app/box/b": "s/c/n0",
-        "/app/box/c": "s/c/n0",
+        "/app/box/c": "s/c/n1",
     }
+
+
+def test_a_composite_lives_where_the_first_part_of_its_virtual_node_does(spread: Any) -> None:
+    parts = "".join(map(part, "abc"))
+    box = f'<component name="box">{parts}<virtual-node name="w"/></component>'
+    empty = (
+        '<component name="empty"><virtual-node name="w"/><controller desc="composite"/></component>'
+    )
+    assert spread(part("first", "w") + box + empty, '<virtual-node name="w" nodes="s/c s/d"/>') == {
+        "/app/first": "s/c/n0",
+        "/app/box": "s/c/n1",
+        "/app/box/a": "s/c/n1",
+        "/app/box/b": "s/d/m",
+        "/app/box/c": "s/c/n0",
+        "/app/empty": "s/c/n1",
+    }
+
+
+def test_nodes_that_get_nothing_are_known_but_for_those_of_spares(read: Any) -> None:
+    mapping = '<virtual-node name="v" nodes="s/c s/d"/><virtual-node name="spare" nodes="s/d"/>'
+    deployment = read(GRID_IN.format(mapping)).good
+    assert idle_nodes({"/app/a": "s/c/n1"}, deployment) == {"v": ["s/c/n0", "s/d/m"]}
+    assert idle_nodes({}, deployment) == {}
