@@ -79,6 +79,9 @@ class Exports:
         here: Component | None = component
         while here is not None:
             if here in self._paths:
+                there = getattr(component, "mirrored", None)
+                if there is not None:  # where it lives it keeps the path it was made with
+                    return str(there.path)
                 return "/".join([self._paths[here].rstrip("/"), *reversed(names)])
             names.append(here.name)
             here = here.parents[0] if here.parents else None

@@ -165,7 +165,7 @@ class MirroredContent:
         """Lead what calls the component at `path` to where that is now."""
         for client in self._bindables:
             led = self._led.get(client.name, ())
-            if any(end.path.removesuffix(f".{end.type.name}") == path for end in led):
+            if any(_path_of(end) == path for end in led):
                 del self._led[client.name]
                 self._lead(client)
 
@@ -240,8 +240,7 @@ class Placements:
 
     def shorten(self, client: NodeProcess, server: ServerEnd) -> None:
         """Let `client` reach `server` without a detour over this process, if that can be."""
-        path = server.path.removesuffix(f".{server.type.name}")
-        placed = self._placed.get(path)
+        placed = self._placed.get(_path_of(server))
         if placed is not None and placed.node is not client and placed.node.address:
             there = placed.node.address, placed.node.home, [self._prefix(placed)]
             ask_node(self._host, client.home, "reach", *there)
@@ -250,6 +249,7 @@ class Placements:
         """Let the node process forget a component that was terminated."""
         ask_node(self._host, content.node.home, "drop", content.path)
         self._host.routes.drop(self._prefix(content))
+        self._host.exports.withdraw(content.path)
         self._placed.pop(content.path, None)
 
     def load(self, plan: ComponentPlan, node: NodeProcess) -> None:
@@ -300,6 +300,14 @@ class Placements:
     def _prefix(content: MirroredContent) -> str:
         """Return what leads to a component: what is inside a composite may be elsewhere."""
         return only(content.path) if isinstance(content.mirror, Composite) else content.path
+
+
+def _path_of(server: ServerEnd) -> str:
+    """Return the path of a component where it lives; here it may have another name by now."""
+    there = getattr(getattr(server, "owner", None), "mirrored", None)
+    if isinstance(there, MirroredContent):
+        return there.path
+    return server.path.removesuffix(f".{server.type.name}")
 
 
 def _classes_of(plan: ComponentPlan) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -13,12 +14,13 @@ from gcm.adl.runnable import RUN, has_run, result_of, run_operation
 from gcm.documents import Diagnostics
 from gcm.tracebacks import told_to_user
 from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.deployment.planning.spreading import spread_components
+from runtime.deployment.planning.spreading import idle_nodes, spread_components
 from runtime.deployment.planning.steps import Step
 from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.hosting.node import NodeFacts
-from runtime.hosting.node_factory import NodeFactory
+from runtime.hosting.node_factory import MADE, NodeFactory
+from runtime.hosting.nodes import MachineNode
 from runtime.hosting.other_node import NodeProcess
 from runtime.hosting.remote_references import find_remote
 from runtime.lifecycle.events import AssemblyEnded, NodeLost, StepFailed, StepUp
@@ -32,7 +34,11 @@ from runtime.transport.errors import TransportError
 
 if TYPE_CHECKING:
     from gcm.adl.plan import AssemblyPlan, ComponentPlan
+    from gcm.components.membrane import MembraneDescription
     from gcm.components.model import Component
+    from gcm.interfaces.types import ComponentType
+
+_log = logging.getLogger(__name__)
 
 _ASSEMBLE = StepName(StepKind.ASSEMBLE)
 
@@ -68,6 +74,7 @@ class DeployedAssembly:
         self._where: dict[str, str] = {}
         self._operation = ""
         self._root: Component | None = None
+        self._factory: NodeFactory | None = None
         self._changed = threading.Condition()
         self._is_starting = False
         self._is_started = False
@@ -172,11 +179,33 @@ class DeployedAssembly:
             raise GridError("there is no assembly any more", cause=self._why_over)
         return self._root
 
+    def nodes(self, timeout: float | None = None) -> dict[str, MachineNode]:
+        """Return the nodes that have a process, by name; waits and raises as `started` does."""
+        self.started(timeout)
+        return {
+            name: MachineNode(name, self._facts[name].host, self._make_on)
+            for name in sorted(self._nodes)
+        }
+
+    def _make_on(
+        self,
+        node: str,
+        name: str,
+        type: ComponentType,
+        controllers: MembraneDescription | str,
+        content: Any,
+    ) -> Component:
+        if self._why_over or self._factory is None:
+            raise GridError(
+                f"no component can be made on {node} any more", cause=self._why_over, place=node
+            )
+        return self._factory.new(self._nodes[node], name, type, controllers, content)
+
     # --- nodes ----------------------------------------------------------------------------------
 
     def _lead(self, path: str, node: NodeProcess) -> None:
         """Let the front-end before a node know what is behind it, or has moved there."""
-        if path in self._where:
+        if path in self._where or path.startswith(f"{MADE}/"):
             self._where[path] = next(name for name, one in self._nodes.items() if one is node)
         for place in self._places.values():
             if place.channel is node.channel:
@@ -188,6 +217,13 @@ class DeployedAssembly:
         try:
             plan = self._plan()
             where = self._where = dict(spread_components(plan.root, self._deployment))
+            for virtual, names in idle_nodes(where, self._deployment).items():
+                _log.warning(
+                    "%s of the virtual node '%s' %s no component: there are fewer than nodes",
+                    ", ".join(names),
+                    virtual,
+                    "has" if len(names) == 1 else "have",
+                )
 
             def node_of(one: ComponentPlan) -> NodeProcess | None:
                 return self._nodes[where[one.path]] if one.path in where else None
@@ -199,6 +235,7 @@ class DeployedAssembly:
                 for node in cluster.nodes
             } - self._clusters.keys()
             factory = NodeFactory(self._host, node_of, self._lead, self._nodes, idle)
+            self._factory = factory
             root = assemble(plan, make=factory.make, find_remote=find_remote)
             self._host.publish(root.path, root)
         except Exception as error:  # constructors of the user's may raise anything

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from gcm.invocation import Invocation
     from gcm.membranes.lifecycle import State
     from runtime.coupling.component import CodeComponent
+    from runtime.hosting.nodes import MachineNode
     from runtime.processes.launcher.bindings import ReportedBinding
     from runtime.processes.launcher.deployed_assembly import DeployedAssembly
 
@@ -239,13 +240,30 @@ class Machine:
 
         >>> machine.deployed().find("worker1").stop()      # doctest: +SKIP
         """
+        return self._assembled().started(timeout)
+
+    def nodes(self, timeout: float | None = None) -> dict[str, MachineNode]:
+        """Return the nodes that components can be made on, by `site/cluster/node`.
+
+        These are all nodes to which the descriptor maps a virtual node, once the assembly is
+        started.
+
+        Raises:
+            TimeoutError: it takes longer than that.
+            GridError: there is no assembly, or the machine has ended.
+
+        >>> worker = machine.nodes()["lab/rack/blade1"].active(Worker)      # doctest: +SKIP
+        """
+        return self._assembled().nodes(timeout)
+
+    def _assembled(self) -> DeployedAssembly:
         if self._deployed is None:
             raise GridError(
                 "no assembly is deployed",
                 place=self.plan.deployment.name,
                 cure="Name one in the descriptor: <assembly file='app.fractal'/>",
             )
-        return self._deployed.started(timeout)
+        return self._deployed
 
     def wait(self, timeout: float | None = None) -> Outcome:
         """Return how the run ended, once everything is gone; raises TimeoutError."""

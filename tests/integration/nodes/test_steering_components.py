@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gcm import submit
+from gcm import ContentController, MigrationController, NameController, submit
 from gcm.documents import Diagnostics
-from gcm.errors import IllegalContentError, IllegalLifeCycleError
-from gcm.membranes.migration import MigrationController
+from gcm.errors import IllegalContentError, IllegalLifeCycleError, InstantiationError
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.errors import GridError
 from runtime.processes.launcher.machine import Machine
@@ -151,6 +150,43 @@ def test_components_are_shown_and_print_as_in_one_process(
         assert shown == ("<composite /app>", "<primitive /app/first>")
         root.server("serve").stub.work(-1)
     assert capsys.readouterr().out == "the worker is at office/desk/node1\n"
+
+
+def test_components_are_made_on_nodes_while_the_assembly_runs(plan: DeploymentPlan) -> None:
+    with Machine(plan, steered=True) as machine:
+        root: Any = machine.deployed(LONG)
+        nodes = machine.nodes(LONG)
+        assert list(nodes) == [
+            "lab/rack/blade1", "lab/rack/blade2", "office/desk/node0", "office/desk/node1"
+        ]  # fmt: skip
+        parts: Any = sys.modules["steered_parts"]
+        alone = nodes["lab/rack/blade2"].active(parts.Worker)
+        alone.start()
+        assert alone.stub("work", parts.Work).work(2) == ("lab/rack/blade2", 4)
+        alone.stop()
+        alone.terminate()
+        box = nodes["office/desk/node1"].new("box", root.type, "composite")
+        chief = nodes["lab/rack/blade2"].primitive(parts.Chief, "deputy")
+        worker = nodes["lab/rack/blade1"].primitive(parts.Worker, "third")
+        for one in (chief, worker):
+            box.controller(ContentController).add(one)
+        chief.bind("helper", worker.server("work"))
+        box.bind("serve", chief.server("serve"))
+        root.stop()
+        root.controller(ContentController).add(box)
+        root.find("box/third").controller(NameController).set("fourth")
+        root.unbind("serve")
+        root.bind("serve", box.server("serve"))
+        root.start()
+        assert root.server("serve").stub.work(3) == ("lab/rack/blade1", 6)
+        root.find("box/fourth").controller(MigrationController).migrate("office/desk/node0")
+        assert root.server("serve").stub.work(4) == ("office/desk/node0", 8)
+        with pytest.raises(InstantiationError, match="there is no 'Absent' in the module"):
+            nodes["lab/rack/blade1"].primitive(
+                type("Absent", (parts.Worker,), {"__module__": "steered_parts"})
+            )
+    with pytest.raises(GridError, match="no component can be made on lab/rack/blade1 any more"):
+        nodes["lab/rack/blade1"].primitive(parts.Worker)
 
 
 def test_a_call_after_a_lost_node_has_ended_the_run_is_refused(plan: DeploymentPlan) -> None:
