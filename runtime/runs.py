@@ -68,6 +68,8 @@ class RunOptions(TypedDict, total=False):
     """Delay and rate of lines between emulated sites: `"10ms,1gbit"`."""
     python: str
     """The Python of the machine's hosts."""
+    mpi: str
+    """The kind of MPI: `"openmpi"`, or `"mpich-wheel"`, which is brought along."""
     replicas: int
     """How many processes each rank is."""
     restart: bool
@@ -93,7 +95,8 @@ class RunOptions(TypedDict, total=False):
 
 
 _ALSO = (
-    "settings", "variables", "timeout", "run_timeout", "explain_waits", "plans", "wan", "python"
+    "settings", "variables", "timeout", "run_timeout", "explain_waits", "plans", "wan", "python",
+    "mpi",
 )  # fmt: skip
 """The options of a run, beside those that write an attribute of the descriptor."""
 

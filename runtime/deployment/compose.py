@@ -53,11 +53,12 @@ class OneLineRequest:
 
     `program` is a path as the descriptor's folder sees it, the name of a module, or that of an
     executable on the search path. `folder` is the folder of the application, empty for the default
-    one. `python` starts front-ends on other machines. `variables` are those of the environment,
-    each `NAME` or `NAME=VALUE`, `results` the sources of files to bring home. `inputs` are pairs of
-    a file and its path in the working directory, `attributes` further ones of `<application>`,
-    `<peers>` and `<failure-detector>`, by the name of the element. With a `job` the ranks of an
-    emulation run on its nodes instead.
+    one. `python` starts front-ends on other machines, and `mpi` is the kind of MPI, where a host
+    has none of its own. `variables` are those of the environment, each `NAME` or `NAME=VALUE`,
+    `results` the sources of files to bring home. `inputs` are pairs of a file and its path in the
+    working directory, `attributes` further ones of `<application>`, `<peers>` and
+    `<failure-detector>`, by the name of the element. With a `job` the ranks of an emulation run on
+    its nodes instead.
     """
 
     name: str
@@ -67,6 +68,7 @@ class OneLineRequest:
     arguments: tuple[str, ...] = ()
     folder: str = ""
     python: str = ""
+    mpi: str = ""
     variables: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
     inputs: tuple[tuple[str, str], ...] = ()
@@ -129,11 +131,11 @@ def _application(request: OneLineRequest) -> Element:
 def _machine(request: OneLineRequest) -> _Parts:
     machine = request.machine
     if isinstance(machine, Emulation) and request.job is not None:
-        return _in_job(request.job, machine.ranks)
+        return _in_job(request.job, machine.ranks, request.mpi)
     if isinstance(machine, Emulation):
         numbers = {"sites": machine.sites, "clusters": machine.clusters, "ranks": machine.ranks}
-        shape = {name: str(number) for name, number in numbers.items()}
-        return [*comment(_EMULATION), _element("emulate", {**shape, "wan": machine.wan})]
+        emulated = {name: str(number) for name, number in numbers.items()} | {"wan": machine.wan}
+        return [*comment(_EMULATION), _element("emulate", emulated, _mpi(request.mpi))]
     if isinstance(machine, PeersArgument):
         peers = {"ranks": str(machine.ranks), **request.more("peers")}
         return [*comment(_PEERS), _element("peers", peers)]
@@ -148,27 +150,35 @@ def _machine(request: OneLineRequest) -> _Parts:
             for part in _cluster(host, name, request.python)
         ]
         sites.append(_element("site", {"front-end": names[leader] if leader else ""}, clusters))
-    grid = _element("grid", {"front-end": f"site{site}" if site else ""}, sites)
+    front_end = f"site{site}" if site else ""
+    grid = _element("grid", {"front-end": front_end}, [*_mpi(request.mpi), *sites])
     return [*comment(_GRID), grid]
 
 
-def _in_job(job: JobRequest, ranks: int) -> _Parts:
+def _mpi(flavour: str) -> list[Element]:
+    """Return what gives all clusters a kind of MPI, if there is one to give."""
+    return [_element("mpi", {"flavour": flavour})] if flavour else []
+
+
+def _in_job(job: JobRequest, ranks: int, flavour: str) -> _Parts:
     places = {"nodes": str(job.nodes), "tasks-per-node": str(job.tasks_per_node)}
     if job.places:
         places = {"nodes": str(job.nodes), "places": written_places(job.places)}
     parts = [
         _element("batch", {"system": job.system, "job": job.job, **places}),
         _element("front-end", {"python": sys.executable, "folder": _SHARED}),
-        _element("mpi", {"ranks": str(ranks)}),
+        _element("mpi", {"flavour": flavour, "ranks": str(ranks)}),
     ]
     site = _element("site", {}, [_element("cluster", {}, parts)])
     return [*comment(_JOB), _element("grid", {}, [site])]
 
 
 def _cluster(host: HostArgument, name: str, python: str) -> _Parts:
-    parts = [_element("mpi", {"ranks": str(1 if host.ranks is None else host.ranks)})]
+    ranks = str(1 if host.ranks is None else host.ranks)
+    parts = [_element("mpi", {"flavour": host.mpi, "ranks": ranks})]
     if host.is_local:
         return [*comment(_HERE), _element("cluster", {"name": name}, parts)]
+    python = host.python or python
     if python:
         parts.insert(0, _element("front-end", {"python": python}))
     parts.insert(0, _element("ssh", {"host": host.name, "user": host.user}))

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 from gcm.documents import Attribute
 from gcm.records import dataclass
 from runtime.deployment.hosts import HostListError, expand_hosts, split_names
 from runtime.deployment.language.table import LANGUAGE
-from runtime.safe_names import is_user
+from runtime.native_mpi import FLAVOURS
+from runtime.safe_names import is_command, is_user
 from runtime.topology import Wan
 
 LOCALHOST = "localhost"
 _SHAPE = re.compile(r"[0-9]{1,9}(?:[xX][0-9]{1,9}){0,2}", re.ASCII)
 _BETWEEN = re.compile(r",(?![^\[]*\])")
 _HOST = re.compile(r"(?:(?P<user>[^@]*)@)?(?P<names>\[[^\]]*:[^\]]*\]|[^:]*)(?::(?P<ranks>.*))?")
+_SETTING = re.compile(r":(?=[A-Za-z-]+=)")
+_SETTINGS_OF_HOSTS = ("python", "mpi")
 
 _WAN = re.compile(
     r"(?P<delay>[0-9]+(?:\.[0-9]+)?)(?P<unit>ms|s)"
@@ -41,11 +46,16 @@ class Emulation:
 
 @dataclass(frozen=True, slots=True)
 class HostArgument:
-    """A host that is a cluster; `ranks` is None if not given."""
+    """A host that is a cluster; `ranks` is None if not given.
+
+    `python` and `mpi`, a flavour of `<mpi>`, are what is said of this host alone, else empty.
+    """
 
     name: str
     user: str = ""
     ranks: int | None = None
+    python: str = ""
+    mpi: str = ""
 
     @property
     def is_local(self) -> bool:
@@ -109,13 +119,15 @@ def parse_wan(text: str) -> Wan:
 
 
 def parse_hosts(text: str) -> tuple[HostArgument, ...]:
-    """Return the hosts of a list of `[USER@]HOST[:RANKS]` with commas or blanks between.
+    """Return the hosts of a list of `[USER@]HOST[:RANKS][:SETTING=VALUE]...`, with commas between.
 
-    A host may have ranges as in a descriptor. An IPv6 address stands in brackets where its last
-    group could as well be a number of ranks.
+    Blanks separate too. A host may have ranges as in a descriptor. An IPv6 address stands in
+    brackets where its last group could as well be a number of ranks.
 
-    >>> parse_hosts("ana@node[1-2]:8,gw")[1:]
-    (HostArgument(name='node2', user='ana', ranks=8), HostArgument(name='gw', user='', ranks=None))
+    >>> [host.name for host in parse_hosts("ana@node[1-2]:8,gw")]
+    ['node1', 'node2', 'gw']
+    >>> parse_hosts("gw:2:python=~/v/bin/python:mpi=openmpi")[0].python
+    '~/v/bin/python'
 
     Raises:
         ValueError: it has another form.
@@ -137,6 +149,46 @@ def _check_number(text: str, number: int, attribute: Attribute | None) -> None:
 
 
 def _hosts(word: str) -> list[HostArgument]:
+    host, *settings = _SETTING.split(word)
+    more = _settings(word, settings)
+    python, mpi = more.get("python", ""), more.get("mpi", "")
+    found = [replace(one, python=python, mpi=mpi) for one in _plain_hosts(host)]
+    if any(one.python and one.is_local for one in found):
+        raise ValueError(
+            f"'{word}' names a Python for this machine, where the one runs that runs gcm-deploy"
+        )
+    return found
+
+
+def _settings(word: str, settings: Sequence[str]) -> dict[str, str]:
+    """Return what the settings of a host say; raises ValueError."""
+    found: dict[str, str] = {}
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        if name not in _SETTINGS_OF_HOSTS:
+            raise ValueError(
+                f"'{name}' of '{word}' is no setting of a host: these are python=PATH and "
+                "mpi=FLAVOUR, and what else a cluster can have stands in a descriptor, which "
+                "--write FILE makes of this line"
+            )
+        if name in found:
+            raise ValueError(f"'{word}' has two settings {name}")
+        if name == "python" and not is_command(value):
+            raise ValueError(f"'{value}' of '{word}' is not the path of a Python")
+        if name == "mpi":
+            check_flavour(value)
+        found[name] = value
+    return found
+
+
+def check_flavour(text: str) -> str:
+    """Return the name of a kind of MPI, which is right; raises ValueError for another."""
+    if text not in FLAVOURS:
+        raise ValueError(f"'{text}' is no kind of MPI known here: {', '.join(FLAVOURS)}")
+    return text
+
+
+def _plain_hosts(word: str) -> list[HostArgument]:
     found = _HOST.fullmatch(word)
     if found is None:
         raise ValueError(f"'{word}' is not [USER@]HOST[:RANKS]")
@@ -153,7 +205,7 @@ def _hosts(word: str) -> list[HostArgument]:
     if ranks is not None and int(ranks) > MOST_OF_A_HOST:
         raise ValueError(
             f"'{word}' asks for {ranks} ranks on a host: behind the ':' stands a number of ranks; "
-            "a port stands in ~/.ssh/config, or in a descriptor: <ssh host=... port=.../>"
+            "a port stands in ~/.ssh/config under the name of the host, where ssh looks for it"
         )
     if ranks is not None:
         _check_number(word, int(ranks), LANGUAGE.elements["mpi"].attribute("ranks"))

@@ -76,6 +76,7 @@ def document_of(
                 arguments=tuple(arguments),
                 folder=os.path.relpath(home, folder) if home != own else "",
                 python=one_line.python,
+                mpi=one_line.mpi,
                 variables=tuple(variables),
                 results=tuple(results),
                 inputs=tuple(_input(one, home, folder) for one in one_line.inputs),

@@ -147,7 +147,11 @@ _MACHINE = OptionGroup(
     # there may always be more ranks than processors
     Option("-oversubscribe", "--oversubscribe", action="store_true", help=argparse.SUPPRESS),
     MODULE,
-    Option("--python", metavar="PATH", default="", help="the Python on the remote hosts of -H"),
+    Option("--python", metavar="PATH", default="", help="the Python on the remote hosts of -H; of "
+           "one host: -H lyon:4:python=~/v/bin/python"),
+    Option("--mpi", metavar="FLAVOUR", read=values.flavour,
+           help="the kind of MPI: mpich, openmpi, ..., or mpich-wheel, the package mpich of this "
+           "Python, which is brought along; of one host: -H lyon:4:mpi=openmpi"),
     Option("--replicas", metavar="R", read=number_of("replicas"), default=0,
            sets="application replicas", help="each rank is R processes on different hosts, and "
            "survives while one of them lives"),

@@ -63,6 +63,13 @@ def hosts(text: str) -> tuple[HostArgument, ...]:
     return parse_hosts(text)
 
 
+def flavour(text: str) -> str:
+    """Return the name of a kind of MPI, which is right."""
+    from runtime.deployment.machine_argument import check_flavour
+
+    return check_flavour(text)
+
+
 def hosts_in(file: str) -> tuple[HostArgument, ...]:
     """Return the hosts in a file of `mpiexec` or `mpirun`: a line for each, with its ranks."""
     lines = [line.partition("#")[0].split() for line in _lines(file, "the file of hosts")]

@@ -30,16 +30,17 @@ Attributes = Mapping[str, Mapping[str, str]]
 class OneLine:
     """A program, which may be a module, and the machine to run it on, if already known.
 
-    `python` is that of the machine's hosts, `options` are the words before the program, `inputs`
-    files that are copied besides the program folder, `files` those that options name themselves,
-    `attributes` those that options write into the descriptor. `job` is that of the batch
-    system in which this command runs, and then the machine.
+    `python` is that of the machine's hosts, `mpi` the kind of MPI, `options` are the words before
+    the program, `inputs` files that are copied besides the program folder, `files` those that
+    options name themselves, `attributes` those that options write into the descriptor. `job` is
+    that of the batch system in which this command runs, and then the machine.
     """
 
     program: str
     is_module: bool
     machine: Machine | None
     python: str = ""
+    mpi: str = ""
     options: Sequence[str] = ()
     inputs: Sequence[str] = ()
     files: Sequence[str] = ()
@@ -138,6 +139,7 @@ def one_line_of(command: CommandTable, found: argparse.Namespace, pieces: Cut) -
         bool(found.module),
         machine,
         found.python,
+        found.mpi or "",
         pieces.options,
         files=files_of(command, pieces.options),
         attributes=attributes_of(command, found),
@@ -204,6 +206,11 @@ def _fault(
     if found.python and all(one.is_local for site in found.hosts or () for one in site):
         return (
             "--python is for the hosts of -H elsewhere; here runs the Python that runs gcm-deploy"
+        )
+    if found.mpi and not program:
+        return (
+            "--mpi is for a program with -n, --emulate or -H; in a descriptor <mpi flavour=...> "
+            "says it"
         )
     if found.wan and (not found.emulate or found.emulate.sites == 1):
         return "--wan is the line between sites of --emulate, of which there are two or more: 2x2x2"

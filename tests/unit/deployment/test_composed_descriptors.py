@@ -134,3 +134,17 @@ def test_the_document_tells_what_its_parts_are_for() -> None:
     assert text.count("<!--") == 5
     assert "comes home" in text
     assert "a <grid> in the place of this" in document_text(compose(request(Emulation(1, 1, 1))))
+
+
+def test_what_one_host_has_comes_before_what_all_have() -> None:
+    site = (
+        HostArgument("lyon", python="/opt/python", mpi="openmpi"),
+        HostArgument("porto"),
+        HostArgument("localhost"),
+    )
+    lyon, porto, here = read(compose(request((site,), python="python3.12", mpi="mpich"))).clusters()
+    assert (lyon.front_end.python, lyon.mpi.flavour) == ("/opt/python", "openmpi")
+    assert (porto.front_end.python, porto.mpi.flavour) == ("python3.12", "mpich")
+    assert (here.front_end.python, here.mpi.flavour) != ("python3.12", "openmpi")
+    emulated = read(compose(request(Emulation(1, 2, 2), mpi="openmpi")))
+    assert {one.mpi.flavour for one in emulated.clusters()} == {"openmpi"}

@@ -52,6 +52,14 @@ def test_any_other_shape_is_refused_with_those_there_are(text: str) -> None:
         ("ana@[fe80::1%eth0]:4", [HostArgument("fe80::1%eth0", "ana", 4)]),
         ("10.0.0.7:1", [HostArgument("10.0.0.7", "", 1)]),
         ("a,a", [HostArgument("a"), HostArgument("a")]),
+        (
+            "a:2:python=~/v/bin/python,b",
+            [HostArgument("a", ranks=2, python="~/v/bin/python"), HostArgument("b")],
+        ),
+        (
+            "a:mpi=openmpi:python=/odd:path/python",
+            [HostArgument("a", mpi="openmpi", python="/odd:path/python")],
+        ),
     ],
 )
 def test_hosts_have_users_ranges_addresses_and_ranks(text: str, hosts: list[HostArgument]) -> None:
@@ -75,6 +83,11 @@ def test_hosts_have_users_ranges_addresses_and_ranks(text: str, hosts: list[Host
         ("node[4-1]", "'node[4-1]' names no host: the range 4-1"),
         ("node[1-", "the brackets of 'node[1-' do not match"),
         ("node[1-999999]", "stands for too many names"),
+        ("a:2:pyton=x", "'pyton' of 'a:2:pyton=x' is no setting of a host: these are python=PATH"),
+        ("a:python=x:python=y", "has two settings python"),
+        ("a:python=", "'' of 'a:python=' is not the path of a Python"),
+        ("a:mpi=lam", "'lam' is no kind of MPI known here: auto, mpich,"),
+        ("localhost:python=x", "names a Python for this machine, where the one runs that runs"),
     ],
 )
 def test_what_is_wrong_with_a_host_is_said_in_full(text: str, complaint: str) -> None:
