@@ -8,7 +8,7 @@ as the header of that MPI declares it.
 
 from __future__ import annotations
 
-from runtime.shim.functions import ASKED, MADE, SERVED, function_numbers
+from runtime.shim.functions import ASKED, MADE, OLDER, SERVED, function_numbers
 from runtime.shim.preload import VARIABLE, Preload
 from runtime.shim.programs import Linked, Verdict, verdict
 from runtime.shim.source import source
@@ -16,6 +16,7 @@ from runtime.shim.source import source
 __all__ = [
     "ASKED",
     "MADE",
+    "OLDER",
     "SERVED",
     "VARIABLE",
     "Linked",

@@ -20,6 +20,11 @@
 #include <sys/personality.h>
 #include <unistd.h>
 
+#ifndef MPI_UNWEIGHTED /* a variable: no reason to need the library by its name */
+#pragma weak MPI_UNWEIGHTED
+#pragma weak MPI_WEIGHTS_EMPTY
+#endif
+
 #define EXPORTED __attribute__((visibility("default")))
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define CALLER __builtin_return_address(0)
@@ -30,6 +35,9 @@ typedef intptr_t Word; /* any argument of MPI, as Python gets it */
 #define WORD(handle) \
     (sizeof(handle) == 4 ? (Word)(uint32_t)(uintptr_t)(handle) : (Word)(uintptr_t)(handle))
 #define BUFFER(p) ((const void *)(p) == (const void *)MPI_IN_PLACE ? (Word)1 : (Word)(p))
+#define WEIGHTS(p) \
+    ((const void *)(p) == (const void *)MPI_UNWEIGHTED ? (Word)0 \
+     : (const void *)(p) == (const void *)MPI_WEIGHTS_EMPTY ? (Word)1 : (Word)(p))
 #define STATUS(p) \
     ((void *)(p) == (void *)MPI_STATUS_IGNORE || (void *)(p) == (void *)MPI_STATUSES_IGNORE \
          ? (Word)0 : (Word)(p))
@@ -129,7 +137,8 @@ static Object **functions;
 static __thread int is_attached;
 
 /* The numbers of functions of Python that are no function of MPI; see `runtime.shim.functions`. */
-enum { FATAL, TOLD, ABORT, FINALIZE, DUPLICATE, FREE_COMM, FREE_GROUP, FREE_TYPE,
+enum { FATAL, TOLD, BLAMED, ABORT, FINALIZE, DUPLICATE, BEGIN_DUPLICATE, FREE_COMM, FREE_GROUP,
+       FREE_TYPE, GET_STATUS_ANY, GET_STATUS_ALL, GET_STATUS_SOME,
        WAIT, TEST, GET_STATUS, CANCEL, FREE_REQUEST, START, WAITALL, WAITANY, WAITSOME,
        TESTALL, TESTANY, TESTSOME, FIRST_ROW };
 
@@ -268,6 +277,8 @@ static inline int is_ours(MPI_Request request) {
 }
 
 /* Messages that were probed for have handles of the same range. */
+static inline int is_grid_request(MPI_Request request) { return is_ours(request); }
+
 static inline int is_grid_message(MPI_Message message) {
     return (uintptr_t)(WORD(message) - first_request) < MOST_REQUESTS;
 }
@@ -282,8 +293,10 @@ static int is_any_ours(int count, const MPI_Request *requests) {
     return 0;
 }
 
+/* The error handler is that of the communicator of the request. */
 static int from_request(long answer, void *caller) {
-    return answer < 0 ? failed(MPI_COMM_WORLD, (int)-answer, caller) : MPI_SUCCESS;
+    if (answer >= 0) return MPI_SUCCESS;
+    return failed((MPI_Comm)(uintptr_t)ask(BLAMED, NULL, 0), (int)-answer, caller);
 }
 
 /* What Python answers, which writes a null handle in place of what has gone. */
@@ -388,6 +401,33 @@ EXPORTED int MPI_Testsome(int count, MPI_Request requests[], int *done, int whic
     return from_request(ask(TESTSOME, words, 5), CALLER);
 }
 
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+EXPORTED int MPI_Request_get_status_any(int count, const MPI_Request requests[], int *which,
+                                        int *flag, MPI_Status *status) {
+    SEVERAL(MPI_Request_get_status_any, , (count, requests, which, flag, status));
+    Word words[] = {count, (Word)requests, (Word)which, STATUS(status)};
+    long answer = ask(GET_STATUS_ANY, words, 4);
+    *flag = answer != PENDING;
+    return from_request(answer, CALLER);
+}
+
+EXPORTED int MPI_Request_get_status_all(int count, const MPI_Request requests[], int *flag,
+                                        MPI_Status statuses[]) {
+    SEVERAL(MPI_Request_get_status_all, , (count, requests, flag, statuses));
+    Word words[] = {count, (Word)requests, STATUS(statuses)};
+    long answer = ask(GET_STATUS_ALL, words, 3);
+    *flag = answer != PENDING;
+    return from_request(answer, CALLER);
+}
+
+EXPORTED int MPI_Request_get_status_some(int count, const MPI_Request requests[], int *done,
+                                         int which[], MPI_Status statuses[]) {
+    SEVERAL(MPI_Request_get_status_some, , (count, requests, done, which, statuses));
+    Word words[] = {count, (Word)requests, (Word)done, (Word)which, STATUS(statuses)};
+    return from_request(ask(GET_STATUS_SOME, words, 5), CALLER);
+}
+#endif
+
 /* --- communicators, groups, types and operations ---------------------------------------------- */
 
 EXPORTED int MPI_Comm_rank(MPI_Comm comm, int *rank) {
@@ -424,6 +464,30 @@ EXPORTED int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made
     int code = NATIVE(MPI_Comm_dup_with_info)(comm, info, made);
     return grid_comm(comm) ? duplicated(comm, made, code, CALLER) : code;
 }
+
+/* The token is there at once, since its attributes are copied by the call. */
+static int begun_duplicate(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request,
+                           void *caller) {
+    int code = NATIVE(MPI_Comm_dup_with_info)(comm, info, made);
+    if (code) return code;
+    Word words[] = {WORD(comm), WORD(*made)};
+    return served(comm, BEGIN_DUPLICATE, words, 2, request, sizeof *request, caller);
+}
+
+EXPORTED int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request) {
+    CHECK_LIFE();
+    if (!grid_comm(comm)) return NATIVE(MPI_Comm_idup)(comm, made, request);
+    return begun_duplicate(comm, MPI_INFO_NULL, made, request, CALLER);
+}
+
+#if MPI_VERSION >= 4
+EXPORTED int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made,
+                                     MPI_Request *request) {
+    CHECK_LIFE();
+    if (!grid_comm(comm)) return NATIVE(MPI_Comm_idup_with_info)(comm, info, made, request);
+    return begun_duplicate(comm, info, made, request, CALLER);
+}
+#endif
 
 static int freed(MPI_Comm *comm, int function(MPI_Comm *), void *caller) {
     CHECK_LIFE();

@@ -7,25 +7,29 @@ from functools import cache
 from runtime.calls import OURS, PLAN, every_call
 
 ASKED = (
-    *("fatal", "told", "abort", "finalize", "duplicate", "free_comm", "free_group", "free_type"),
+    *("fatal", "told", "blamed", "abort", "finalize", "duplicate", "begin_duplicate"),
+    *("free_comm", "free_group", "free_type"),
+    *("get_status_any", "get_status_all", "get_status_some"),
     *("wait", "test", "get_status", "cancel", "free_request", "start"),
     *("waitall", "waitany", "waitsome", "testall", "testany", "testsome"),
 )
 """What `core.c` asks of Python beside functions of MPI, in the order of its numbers."""
 
-_NOT_YET = ("MPI_Alltoallw", "MPI_Ialltoallw", "MPI_Alltoallw_init")
-
 MADE = (
     *("MPI_Comm_split", "MPI_Comm_split_type", "MPI_Comm_create", "MPI_Comm_create_group"),
     *("MPI_Intercomm_create", "MPI_Intercomm_merge"),
     *("MPI_Cart_create", "MPI_Cart_sub", "MPI_Graph_create"),
-    *("MPI_Dist_graph_create_adjacent",),
+    *("MPI_Dist_graph_create_adjacent", "MPI_Dist_graph_create"),
+    *("MPI_Comm_create_from_group", "MPI_Intercomm_create_from_groups", "MPIX_Comm_shrink"),
 )
 """Those that make communicators."""
 
 _FACTS = (
     *("MPI_Comm_compare", "MPI_Comm_test_inter", "MPI_Comm_remote_size", "MPI_Comm_group"),
     *("MPI_Comm_remote_group", "MPI_Topo_test"),
+    *("MPI_Cart_map", "MPI_Graph_map", "MPI_Graphdims_get", "MPI_Graph_get"),
+    *("MPI_Graph_neighbors_count", "MPI_Graph_neighbors"),
+    *("MPI_Dist_graph_neighbors_count", "MPI_Dist_graph_neighbors"),
     *("MPI_Cartdim_get", "MPI_Cart_get", "MPI_Cart_rank", "MPI_Cart_coords", "MPI_Cart_shift"),
     *("MPI_Group_size", "MPI_Group_rank", "MPI_Group_translate_ranks", "MPI_Group_compare"),
     *("MPI_Group_union", "MPI_Group_intersection", "MPI_Group_difference"),
@@ -45,6 +49,7 @@ NATIVE = {
 
 BY_HAND = {
     *("MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_dup", "MPI_Comm_dup_with_info", "MPI_Abort"),
+    *("MPI_Comm_idup", "MPI_Comm_idup_with_info", "MPI_Request_get_status"),
 }
 """What `core.c` has of those that take a communicator or a group by value."""
 
@@ -55,8 +60,7 @@ def _served_by_table() -> tuple[str, ...]:
         one.standard
         for one in every_call()
         if (one.kind in _MESSAGES and one.grid == OURS) or one.grid == PLAN
-        if not one.takes_objects and one.standard not in _NOT_YET
-        and not one.operation.startswith("Neighbor")
+        if not one.takes_objects
     )  # fmt: skip
     return tuple(dict.fromkeys(found))
 
@@ -64,7 +68,16 @@ def _served_by_table() -> tuple[str, ...]:
 _MESSAGES = ("send", "receive", "exchange", "probe")
 """The kinds of calls that send, receive, or look for messages."""
 
-SERVED = (*_served_by_table(), *MADE, *_FACTS)
+OLDER = ("MPIX_Comm_failure_ack", "MPIX_Comm_failure_get_acked")
+"""What no row of the table is: older ways of acknowledging losses, which mpi4py does not have."""
+
+_RECOVERY = (
+    *("MPIX_Comm_revoke", "MPIX_Comm_is_revoked", "MPIX_Comm_get_failed", "MPIX_Comm_ack_failed"),
+    *("MPIX_Comm_agree", *OLDER),
+)
+"""Those for losses."""
+
+SERVED = (*_served_by_table(), *MADE, *_FACTS, *_RECOVERY)
 """What Python does where a handle spans clusters, in the order of its numbers after `ASKED`."""
 
 

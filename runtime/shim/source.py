@@ -19,6 +19,7 @@ _CHECKS = {
     "MPI_Comm": "grid_comm({}) != NULL",
     "MPI_Group": "is_grid_group({})",
     "MPI_Message": "is_grid_message({})",
+    "MPI_Request": "is_grid_request({})",
 }
 """How the handles are told that Python knows, by their types."""
 
@@ -46,6 +47,8 @@ class CParameter:
             return f"BUFFER({self.name})"
         if self.pointers and self.kind == "MPI_Status":
             return f"STATUS({self.name})"
+        if self.pointers and "weights" in self.name:
+            return f"WEIGHTS({self.name})"
         if self.pointers:
             return f"(Word){self.name}"
         return f"WORD({self.name})" if self.kind.startswith("MPI_") and self.kind not in _NUMBERS \

@@ -27,12 +27,12 @@ class Calls:
         raise NotImplementedError
 
     def _begun(self, name: str, prepare: Prepared, arity: int) -> Call:
-        """Return a call that makes a request of the first so many arguments."""
+        """Return a call that makes a request of the first arguments, the last a communicator."""
         keep = self._requests.keep
 
         def call(*words: int) -> int:
             comm, args = prepare(*words[:arity])
-            return keep(getattr(comm, name)(*args))
+            return keep(getattr(comm, name)(*args), words[arity - 1])
 
         return call
 

@@ -9,7 +9,7 @@ from typing import Any
 from mpi4py import MPI
 
 from runtime.mpi.from_c.calls import Call, Calls, Prepared, blocking
-from runtime.mpi.from_c.values import IN_PLACE, integers
+from runtime.mpi.from_c.values import IN_PLACE, addresses, handles, integers
 
 
 class CollectiveCalls(Calls):
@@ -38,6 +38,12 @@ class CollectiveCalls(Calls):
             "Allgatherv": (self._allgatherv, 8),
             "Alltoall": (self._alltoall, 7),
             "Alltoallv": (self._alltoallv, 9),
+            "Alltoallw": (self._alltoallw, 9),
+            "Neighbor_allgather": (self._neighbor_allgather, 7),
+            "Neighbor_allgatherv": (self._neighbor_allgatherv, 8),
+            "Neighbor_alltoall": (self._neighbor_alltoall, 7),
+            "Neighbor_alltoallv": (self._neighbor_alltoallv, 9),
+            "Neighbor_alltoallw": (self._neighbor_alltoallw, 9),
             "Reduce": (self._reduce, 7),
             "Allreduce": (self._allreduce, 6),
             "Scan": (self._allreduce, 6),
@@ -131,6 +137,87 @@ class CollectiveCalls(Calls):
         of = self._values.comm(comm)
         given = self._parts(of, sendbuf, sendcounts, sendplaces, sendtype)
         return of, (given, self._parts(of, recvbuf, recvcounts, recvplaces, recvtype))
+
+    def _alltoallw(
+        self,
+        sendbuf: int, sendcounts: int, sendplaces: int, sendtypes: int,
+        recvbuf: int, recvcounts: int, recvplaces: int, recvtypes: int, comm: int,
+    ) -> Any:  # fmt: skip
+        of = self._values.comm(comm)
+        blocks = _blocks(of)
+
+        def each(buf: int, counts: int, places: int, types: int) -> Any:
+            if buf == IN_PLACE:
+                return MPI.IN_PLACE
+            found = integers(counts, blocks), integers(places, blocks), handles(types, blocks)
+            return self._values.each(buf, *found)
+
+        given = each(sendbuf, sendcounts, sendplaces, sendtypes)
+        return of, (given, each(recvbuf, recvcounts, recvplaces, recvtypes))
+
+    def _neighbor_allgather(
+        self,
+        sendbuf: int, sendcount: int, sendtype: int,
+        recvbuf: int, recvcount: int, recvtype: int, comm: int,
+    ) -> Any:  # fmt: skip
+        of, sources, _ = self._neighbours(comm)
+        taken = self._values.one(recvbuf, recvcount, recvtype, sources)
+        return of, (self._values.one(sendbuf, sendcount, sendtype), taken)
+
+    def _neighbor_allgatherv(
+        self,
+        sendbuf: int, sendcount: int, sendtype: int,
+        recvbuf: int, counts: int, places: int, recvtype: int, comm: int,
+    ) -> Any:  # fmt: skip
+        of, sources, _ = self._neighbours(comm)
+        found = integers(counts, sources), integers(places, sources)
+        taken = self._values.several(recvbuf, *found, recvtype)
+        return of, (self._values.one(sendbuf, sendcount, sendtype), taken)
+
+    def _neighbor_alltoall(
+        self,
+        sendbuf: int, sendcount: int, sendtype: int,
+        recvbuf: int, recvcount: int, recvtype: int, comm: int,
+    ) -> Any:  # fmt: skip
+        of, sources, targets = self._neighbours(comm)
+        given = self._values.one(sendbuf, sendcount, sendtype, targets)
+        return of, (given, self._values.one(recvbuf, recvcount, recvtype, sources))
+
+    def _neighbor_alltoallv(
+        self,
+        sendbuf: int, sendcounts: int, sendplaces: int, sendtype: int,
+        recvbuf: int, recvcounts: int, recvplaces: int, recvtype: int, comm: int,
+    ) -> Any:  # fmt: skip
+        of, sources, targets = self._neighbours(comm)
+        sent = integers(sendcounts, targets), integers(sendplaces, targets)
+        received = integers(recvcounts, sources), integers(recvplaces, sources)
+        given = self._values.several(sendbuf, *sent, sendtype)
+        return of, (given, self._values.several(recvbuf, *received, recvtype))
+
+    def _neighbor_alltoallw(
+        self,
+        sendbuf: int, sendcounts: int, sendplaces: int, sendtypes: int,
+        recvbuf: int, recvcounts: int, recvplaces: int, recvtypes: int, comm: int,
+    ) -> Any:  # fmt: skip
+        of, sources, targets = self._neighbours(comm)
+        sent = integers(sendcounts, targets), addresses(sendplaces, targets)
+        received = integers(recvcounts, sources), addresses(recvplaces, sources)
+        given = self._values.each(sendbuf, *sent, handles(sendtypes, targets))
+        return of, (given, self._values.each(recvbuf, *received, handles(recvtypes, sources)))
+
+    def _neighbours(self, comm: int) -> tuple[Any, int, int]:
+        """Return a communicator, and how many neighbours it receives from and sends to."""
+        of = self._values.comm(comm)
+        kind = of.Get_topology()
+        if kind == MPI.CART:
+            return of, 2 * of.Get_dim(), 2 * of.Get_dim()
+        if kind == MPI.GRAPH:
+            number = of.Get_neighbors_count(of.Get_rank())
+            return of, number, number
+        if kind != MPI.DIST_GRAPH:
+            raise MPI.Exception(MPI.ERR_TOPOLOGY)
+        sources, targets, _ = of.Get_dist_neighbors_count()
+        return of, sources, targets
 
     def _reduce(
         self, sendbuf: int, recvbuf: int, count: int, kind: int, op: int, root: int, comm: int

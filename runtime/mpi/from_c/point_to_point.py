@@ -40,10 +40,11 @@ class MessageCalls(Calls):
         }
 
     def _send(self, buf: int, count: int, kind: int, dest: int, tag: int, comm: int) -> Any:
-        return self._values.comm(comm), (self._values.one(buf, count, kind), dest, tag)
+        return self._values.comm(comm), (self._values.message(buf, count, kind, dest), dest, tag)
 
     def _receive(self, buf: int, count: int, kind: int, source: int, tag: int, comm: int) -> Any:
-        return self._values.comm(comm), (self._values.one(buf, count, kind), source, tag)
+        message = self._values.message(buf, count, kind, source)
+        return self._values.comm(comm), (message, source, tag)
 
     def _recv(self, *words: int) -> int:
         comm, args = self._receive(*words[:6])
@@ -60,8 +61,8 @@ class MessageCalls(Calls):
         sendbuf: int, sendcount: int, sendtype: int, dest: int, sendtag: int,
         recvbuf: int, recvcount: int, recvtype: int, source: int, recvtag: int, comm: int,
     ) -> tuple[Any, tuple[Any, ...]]:  # fmt: skip
-        given = self._values.one(sendbuf, sendcount, sendtype)
-        taken = self._values.one(recvbuf, recvcount, recvtype)
+        given = self._values.message(sendbuf, sendcount, sendtype, dest)
+        taken = self._values.message(recvbuf, recvcount, recvtype, source)
         return self._values.comm(comm), (given, dest, sendtag, taken, source, recvtag)
 
     def _replace(

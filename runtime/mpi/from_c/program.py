@@ -31,7 +31,11 @@ _NAMES = {
     "duplicate": "MPI_Comm_dup",
     "free_comm": "MPI_Comm_free",
     "free_request": "MPI_Request_free",
+    "begin_duplicate": "MPI_Comm_idup",
     "get_status": "MPI_Request_get_status",
+    "get_status_all": "MPI_Request_get_status_all",
+    "get_status_any": "MPI_Request_get_status_any",
+    "get_status_some": "MPI_Request_get_status_some",
 }
 """The functions of MPI for which the library asks something, where another name says it."""
 
@@ -150,6 +154,11 @@ class CProgram:
     def _duplicate(self, parent: int, token: int) -> int:
         self._values.remember(token, self._values.comm(parent).Dup())
         return 0
+
+    def _begin_duplicate(self, parent: int, token: int) -> int:
+        made, request = self._values.comm(parent).Idup()
+        self._values.remember(token, made, self._values.comm(parent))
+        return self._requests.keep(request, parent)
 
     def _free_comm(self, handle: int) -> int:
         self._values.forget_comm(handle).Free()

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -16,6 +17,7 @@ from runtime.mpi.from_c.values import (
     write,
     write_handle,
     write_status,
+    write_statuses,
 )
 from runtime.mpi.requests.requests import Request
 
@@ -33,12 +35,18 @@ class Requests:
         """Number them; `first` is the handle of number 0."""
         self._first = first
         self._things: dict[int, Any] = {}
+        self._comms: dict[int, int] = {}
+        self._world = native_handle(MPI.COMM_WORLD)
+        self._blamed = threading.local()
         self._free: list[int] = []
         self._new = count()
         self._null = native_handle(MPI.REQUEST_NULL)
 
-    def keep(self, thing: Any) -> int:
-        """Return the handle of a request or a message; raises MPI.Exception if there is none."""
+    def keep(self, thing: Any, comm: int = 0) -> int:
+        """Return the handle of a request or a message; raises MPI.Exception if there is none.
+
+        `comm` is the handle of its communicator, whose error handler is that of the request.
+        """
         try:  # in one step, since threads may begin requests at once
             number = self._free.pop()
         except IndexError:
@@ -46,6 +54,7 @@ class Requests:
         if number >= _MOST:
             raise MPI.Exception(MPI.ERR_NO_MEM)
         self._things[number] = thing
+        self._comms[number] = comm or self._world
         return self._first + number
 
     def take(self, handle: int) -> Any:
@@ -55,7 +64,12 @@ class Requests:
         self._end(number)
         return thing
 
+    def blamed(self) -> int:
+        """Return the handle of the communicator of the request that this thread saw fail."""
+        return int(getattr(self._blamed, "comm", self._world))
+
     def _of(self, number: int) -> Any:
+        self._blamed.comm = self._comms.get(number, self._world)
         try:
             return self._things[number]
         except KeyError:
@@ -165,8 +179,7 @@ class Requests:
     ) -> None:
         for at, (handle, request) in enumerate(zip(handles, requests, strict=True)):
             self._write(array, at, handle, request)
-            if statuses:
-                write_status(statuses + at * MPI._sizeof(MPI.Status), found[at])
+        write_statuses(statuses, found)
 
     def waitany(self, count: int, array: int, which: int, status: int) -> int:
         """Wait for one of several."""
@@ -175,6 +188,34 @@ class Requests:
         at = Request.Waitany(requests, found)
         self._one(array, handles, requests, at, which, status, found)
         return 0
+
+    def get_status_any(self, count: int, array: int, which: int, status: int) -> int:
+        """Look whether one of several is done, and leave it as it is."""
+        _, requests = self._read(count, array)
+        found = MPI.Status()
+        at, is_done = Request.Get_status_any(requests, found)
+        write(which, at)
+        write_status(status, found)
+        return DONE if is_done else PENDING
+
+    def get_status_all(self, count: int, array: int, statuses: int) -> int:
+        """Look whether all are done, and leave them as they are."""
+        _, requests = self._read(count, array)
+        found = [MPI.Status() for _ in requests]
+        if not Request.Get_status_all(requests, found):
+            return PENDING
+        write_statuses(statuses, found)
+        return DONE
+
+    def get_status_some(self, count: int, array: int, done: int, which: int, statuses: int) -> int:
+        """Look which are done, and leave them as they are."""
+        _, requests = self._read(count, array)
+        found = [MPI.Status() for _ in requests]
+        places = Request.Get_status_some(requests, found)
+        write(done, MPI.UNDEFINED if places is None else len(places))
+        write(which, *(places or ()))
+        write_statuses(statuses, found[: len(places or ())])
+        return DONE
 
     def testany(self, count: int, array: int, which: int, status: int) -> int:
         """Look whether one of several is done."""
@@ -224,8 +265,7 @@ class Requests:
             return 0
         write(done, len(places))
         write(which, *places)
-        for number, at in enumerate(places):
+        for at in places:
             self._write(array, at, handles[at], requests[at])
-            if statuses:
-                write_status(statuses + number * MPI._sizeof(MPI.Status), found[number])
+        write_statuses(statuses, found[: len(places)])
         return 0

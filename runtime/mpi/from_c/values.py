@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,10 +12,13 @@ from mpi4py import MPI
 from runtime.mpi.communicators.classes import near
 from runtime.mpi.communicators.groups import Group, spans_clusters
 from runtime.mpi.from_c.library import COMMUNICATOR, GROUP, OPERATION, TYPE, ShimLibrary
-from runtime.mpi.values.specs import Given, Spec, is_dense
+from runtime.mpi.values.specs import EMPTY, Given, Spec, is_dense
 
 IN_PLACE = 1
 """The address by which the library tells MPI_IN_PLACE, which each MPI has elsewhere."""
+
+UNWEIGHTED, EMPTY_WEIGHTS = 0, 1
+"""Likewise for arrays of weights of edges."""
 
 STATUS_SIZE = MPI._sizeof(MPI.Status)
 HANDLE_SIZE = MPI._sizeof(MPI.Comm)
@@ -85,10 +89,10 @@ class Values:
     def comm(self, handle: int) -> Any:
         """Return a communicator, of several clusters or of one."""
         known = self.comms.get(handle)
-        return near(MPI.Comm.fromhandle(handle)) if known is None else known
+        return _native_comm(handle) if known is None else known
 
-    def hand_out(self, comm: Any, parent: int) -> int:
-        """Return the handle of a new communicator, with the error handler of its parent."""
+    def hand_out(self, comm: Any, parent: int = 0, *, handler: MPI.Errhandler | None = None) -> int:
+        """Return the handle of a new communicator, with the error handler of its parent, or one."""
         members = getattr(comm, "_members", None)
         if members is None:
             handle = native_handle(comm)
@@ -99,14 +103,15 @@ class Values:
             token = self._own.Dup()
             handle = native_handle(token)
             self.remember(handle, comm)
-        handler = MPI.Comm.fromhandle(parent).Get_errhandler()
-        MPI.Comm.Set_errhandler(token, handler)
+        found = MPI.Comm.fromhandle(parent).Get_errhandler() if handler is None else handler
+        MPI.Comm.Set_errhandler(token, found)
         self._kept[handle] = comm, token
         return handle
 
-    def remember(self, handle: int, comm: Any) -> None:
-        """Let a token stand for a communicator."""
-        self.library.remember(handle, COMMUNICATOR, comm.Get_rank(), comm.Get_size())
+    def remember(self, handle: int, comm: Any, alike: Any = None) -> None:
+        """Let a token stand for a communicator, which may have the ranks of one that is `alike`."""
+        ranks = comm if alike is None else alike
+        self.library.remember(handle, COMMUNICATOR, ranks.Get_rank(), ranks.Get_size())
         self.comms[handle] = comm
 
     _kept: dict[int, tuple[Any, Any]] = {}  # noqa: RUF012 - a process has one program
@@ -181,6 +186,10 @@ class Values:
         known = self._messages.get((address, count, kind, blocks))
         return self._new(address, count, kind, blocks) if known is None else known
 
+    def message(self, address: int, count: int, kind: int, peer: int) -> Any:
+        """Return the specification of a message to or from a rank."""
+        return _NO_MESSAGE if peer == MPI.PROC_NULL else self.one(address, count, kind)
+
     def _new(self, address: int, count: int, kind: int, blocks: int) -> Any:
         if address == IN_PLACE:
             return MPI.IN_PLACE
@@ -188,7 +197,7 @@ class Values:
             raise MPI.Exception(MPI.ERR_COUNT)
         known = self.type(kind)
         if address == 0:
-            return [MPI.BOTTOM if count else b"", count, known.datatype]
+            return Given(Spec(MPI.BOTTOM, EMPTY, count, known.datatype))
         buffer: Any = _memory(address, known.span(count * blocks))
         is_plain = known.is_dense and blocks == 1
         made = Given(Spec(buffer, memoryview(buffer), count, known.datatype, is_plain=is_plain))
@@ -196,6 +205,27 @@ class Values:
             self._messages.clear()
         self._messages[address, count, kind, blocks] = made
         return made
+
+    def each(
+        self, address: int, counts: Sequence[int], places: Sequence[int], kinds: Sequence[int]
+    ) -> Any:
+        """Return the specification of blocks each of which has a type, and a place in bytes.
+
+        Raises MPI.Exception.
+        """
+        if address == IN_PLACE:
+            return MPI.IN_PLACE
+        if min(counts, default=0) < 0:
+            raise MPI.Exception(MPI.ERR_COUNT)
+        known = [self.type(kind) for kind in kinds]
+        ends = (
+            place + one.span(count)
+            for count, place, one in zip(counts, places, known, strict=True)
+            if count
+        )
+        types = [one.datatype for one in known]
+        memory = _memory(address, max(0, *ends)) if address else MPI.BOTTOM
+        return [memory, (list(counts), list(places)), types]
 
     def several(
         self, address: int, counts: Sequence[int], places: Sequence[int] | None, kind: int
@@ -213,13 +243,43 @@ class Values:
             for count, place in zip(counts, places, strict=True)
             if count
         )
-        memory = _memory(address, max(ends, default=0))
+        memory = _memory(address, max(0, *ends))
         return [memory, (list(counts), list(places)), known.datatype]
+
+
+_NO_MESSAGE = Given(Spec(MPI.BOTTOM, EMPTY, 0, MPI.BYTE))
+"""What is sent to nobody, and received of nobody: programs give anything for that."""
+
+
+def _native_comm(handle: int) -> Any:
+    """Return a communicator of one cluster, of the class that it has for mpi4py."""
+    found = MPI.Comm.fromhandle(handle)
+    if found == MPI.COMM_NULL:
+        raise MPI.Exception(MPI.ERR_COMM)
+    kind = MPI.Intercomm if found.Is_inter() else _OF_TOPOLOGY.get(found.Get_topology())
+    return near((kind or MPI.Intracomm)(found))
+
+
+_OF_TOPOLOGY: dict[int, type[MPI.Intracomm]] = {
+    MPI.CART: MPI.Cartcomm,
+    MPI.GRAPH: MPI.Graphcomm,
+    MPI.DIST_GRAPH: MPI.Distgraphcomm,
+}
 
 
 def integers(address: int, count: int) -> list[int]:
     """Return an array of the program."""
     return list((ctypes.c_int * count).from_address(address)) if count > 0 else []
+
+
+def addresses(address: int, count: int) -> list[int]:
+    """Return an array of addresses, or of handles of that size, of the program."""
+    return list((ctypes.c_ssize_t * count).from_address(address)) if count > 0 else []
+
+
+def handles(address: int, count: int) -> list[int]:
+    """Return an array of handles of the program."""
+    return [read_handle(address, at) for at in range(count)]
 
 
 def write(address: int, *values: int) -> None:
@@ -228,10 +288,33 @@ def write(address: int, *values: int) -> None:
     target[:] = list(values)
 
 
+def _place_of_error() -> int:
+    """Return where in a status its error is, which each MPI has elsewhere."""
+    mark, status = 0x1B2C3D4E, MPI.Status()
+    status.error = mark
+    found = ctypes.string_at(MPI._addressof(status), STATUS_SIZE)
+    return found.index(mark.to_bytes(4, sys.byteorder))
+
+
+_ERROR = _place_of_error()
+_AFTER = _ERROR + 4
+
+
 def write_status(address: int, status: MPI.Status) -> None:
-    """Write a status of the program, unless that ignores it."""
+    """Write the status of one message, unless the program ignores it.
+
+    Its error stays as it is, as MPI wants: the code that the call returns says it.
+    """
     if address:
-        ctypes.memmove(address, MPI._addressof(status), STATUS_SIZE)
+        given = MPI._addressof(status)
+        ctypes.memmove(address, given, _ERROR)
+        ctypes.memmove(address + _AFTER, given + _AFTER, STATUS_SIZE - _AFTER)
+
+
+def write_statuses(address: int, statuses: Sequence[MPI.Status]) -> None:
+    """Write the statuses of several messages with their errors, unless the program ignores them."""
+    for at, one in enumerate(statuses if address else ()):
+        ctypes.memmove(address + at * STATUS_SIZE, MPI._addressof(one), STATUS_SIZE)
 
 
 def write_handle(address: int, at: int, handle: int) -> None:

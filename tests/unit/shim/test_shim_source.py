@@ -15,7 +15,7 @@ from runtime.calls import every_call
 from runtime.native_mpi import Job, RankProgram
 from runtime.processes.front_end import c_library
 from runtime.processes.front_end.c_library import NoSharedWorld, with_c_library
-from runtime.shim import ASKED, SERVED, VARIABLE, Linked, Preload, source, verdict
+from runtime.shim import ASKED, OLDER, SERVED, VARIABLE, Linked, Preload, source, verdict
 
 HEADER = """
 int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
@@ -40,7 +40,7 @@ def body_of(name: str) -> str:
 
 def test_each_function_that_is_served_is_a_row_of_the_table() -> None:
     known = {one.standard for one in every_call()}
-    assert [name for name in SERVED if name not in known] == []
+    assert [name for name in SERVED if name not in {*known, *OLDER}] == []
     assert len(set(SERVED)) == len(SERVED)
 
 
