@@ -31,7 +31,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["messages", "collectives", "communicators"])
+@pytest.mark.parametrize("name", ["messages", "collectives", "communicators", "neighbours"])
 def test_a_c_program_prints_over_two_sites_what_it_prints_in_one_native_job(
     programs: Path, name: str
 ) -> None:
