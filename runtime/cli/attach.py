@@ -1,12 +1,15 @@
-"""`gcm-deploy list`, `attach`, `logs` and `stop`: what a user does with detached runs."""
+"""`gcm-deploy list`, `attach`, `logs` and `stop`: what a user does with runs that go on."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import select
+import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, suppress
 from datetime import datetime
 from typing import BinaryIO
 
@@ -14,6 +17,7 @@ from gcm.cli.common_options import Option
 from gcm.cli.output import Paint, columns_of
 from runtime.cli.detached import KEPT_DAYS, LOOK, DetachedRun, detached_runs
 from runtime.cli.errors import UsageError
+from runtime.cli.inspection import running_deployments
 from runtime.cli.line.options import FORMAT, Format, deploy_command
 from runtime.cli.moving import MovedRun, moved_runs
 from runtime.cli.run import complain
@@ -42,7 +46,8 @@ _TAGS = Option("--tag-output", action="store_true",
 @deploy_command(
     FORMAT,
     epilog=f"""\
-A run that has ended is listed until somebody has attached to it, {KEPT_DAYS} days at most.""",
+A run that has ended is listed until somebody has attached to it, {KEPT_DAYS} days at most.
+gcm-deploy ps shows the runs of other terminals.""",
 )  # fmt: skip
 def list_(found: argparse.Namespace) -> int:
     """List detached runs; return the exit code."""
@@ -74,7 +79,7 @@ def list_(found: argparse.Namespace) -> int:
     Option("--summary", action="store_true", help="at the end show what ran where, and how long"),
     FORMAT,
     more="Ctrl-C leaves the run as it is. The exit code is that of the run; with that, the run is "
-    "no more listed.",
+    "no more listed, and gcm-deploy logs shows its output again.",
     epilog="""\
 examples:
   gcm-deploy --detach heat.xml       start a run that goes on without this terminal
@@ -113,23 +118,32 @@ def attach(found: argparse.Namespace) -> int:
     elif found.summary:
         shown = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr), is_whole=False)
         print(shown, end="", file=sys.stderr)
-    run.remove()
+    if isinstance(run, MovedRun):
+        run.remove()  # its output and its results are not ours to keep there
+    else:
+        run.settle()
     return summary.code
 
 
-def _run_named(name: str) -> DetachedRun | MovedRun:
+def _run_named(name: str, *, or_last: bool = False) -> DetachedRun | MovedRun:
     """Return the run of a name, or of the beginning of one; without a name, the only one.
+
+    A run whose end was seen has to be named; `or_last` takes the last of them where no other is.
 
     Raises:
         UsageError: there is none, or more than one.
     """
     found = [run for run in _runs() if run.name.startswith(name)]
+    if not found:
+        seen = [run for run in detached_runs(with_seen=True) if run.name.startswith(name)]
+        found = [*(seen if name else seen[-1:] if or_last else [])]
     exact = [run for run in found if run.name == name]
     if len(exact or found) == 1:
         return (exact or found)[0]
     if not found:
         what = f"no detached run is called '{name}'" if name else "you have no detached runs here"
-        raise UsageError(what, cure="gcm-deploy list shows them; --detach starts one")
+        others = f"; of other terminals: {_pids()}, see gcm-deploy ps" if _pids() else ""
+        raise UsageError(what, cure=f"gcm-deploy list shows them; --detach starts one{others}")
     names = ", ".join(run.name for run in found)
     raise UsageError(f"more than one run is meant: {names}", cure="Give the whole name of one")
 
@@ -139,15 +153,22 @@ def _runs() -> Iterator[DetachedRun | MovedRun]:
     yield from moved_runs()
 
 
-@deploy_command(_RUN, _TAGS)
+@deploy_command(
+    _RUN, _TAGS,
+    Option("-f", "--follow", action="store_true",
+           help="go on with what it prints until it has ended"),
+)  # fmt: skip
 def logs(found: argparse.Namespace) -> int:
     """Show what a run has printed; return the exit code."""
-    run = _run_named(found.run)
+    run = _run_named(found.run, or_last=True)
     if isinstance(run, MovedRun):
-        return run.call("logs", run.name, *(["--tag-output"] if found.tag_output else []))
+        tags = ["--tag-output"] if found.tag_output else []
+        return run.call("logs", run.name, *tags, *(["--follow"] if found.follow else []))
     try:
-        with run.facts.open("rb") as file:
+        with run.following() if found.follow else run.facts.open("rb") as file:
             account = _shown(file, run.name, tags=found.tag_output)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except UnreadableFacts as fault:
         complain(str(fault))
         return LOST
@@ -156,22 +177,61 @@ def logs(found: argparse.Namespace) -> int:
     return 0
 
 
-@deploy_command(_RUN)
+@deploy_command(
+    Option("run", nargs="?", default="", metavar="RUN|PID",
+           help="a detached run, which may be left out where there is only one; or the process "
+           "of any run of yours, as gcm-deploy ps shows it"),
+)  # fmt: skip
 def stop(found: argparse.Namespace) -> int:
     """End a run and return once it has gone; return the exit code."""
+    if found.run.isdigit():
+        return _stop_process(int(found.run))
     run = _run_named(found.run)
     if isinstance(run, MovedRun):
         return run.call("stop", run.name)
-    for _ in range(2):
-        run.interrupt()
-        until = time.monotonic() + STOP_TIMEOUT
-        while run.is_alive() and time.monotonic() < until:
-            time.sleep(LOOK)
-    if run.is_alive():
+    if not _ends(run.interrupt, run.is_alive):
         complain(f"{run.name} does not end; process {run.process} is still there")
         return LOST
-    write(f"{run.name} has ended; gcm-deploy attach {run.name} shows its output\n")
+    write(f"{run.name} has ended; gcm-deploy logs {run.name} shows its output\n")
     return 0
+
+
+def _stop_process(process: int) -> int:
+    """End the run of a process, which shows its end in its own terminal."""
+    try:
+        held = os.pidfd_open(process)  # before it is known to be a run, so it stays this process
+    except OSError:
+        held = -1
+    if held == -1 or process not in running_deployments():
+        others = f"these are processes {_pids()}" if _pids() else "there is none on this machine"
+        raise UsageError(f"process {process} is no run of yours", cure=f"Of your runs {others}")
+    try:
+        if not _ends(
+            lambda: signal.pidfd_send_signal(held, signal.SIGTERM),
+            lambda: not select.select([held], [], [], 0)[0],
+        ):
+            complain(f"process {process} does not end")
+            return LOST
+    finally:
+        os.close(held)
+    write(f"the run of process {process} has ended\n")
+    return 0
+
+
+def _ends(interrupt: Callable[[], None], is_alive: Callable[[], bool]) -> bool:
+    """End something in order, at once if that takes too long; return whether it has ended."""
+    for _ in range(2):
+        with suppress(ProcessLookupError):
+            interrupt()
+        until = time.monotonic() + STOP_TIMEOUT
+        while is_alive() and time.monotonic() < until:
+            time.sleep(LOOK)
+    return not is_alive()
+
+
+def _pids() -> str:
+    """Return the processes of this user's runs."""
+    return ", ".join(map(str, running_deployments()))
 
 
 def _shown(

@@ -34,12 +34,15 @@ from runtime.exit_codes import NEVER_STARTED
 from runtime.launchers.forking import fork
 
 KEPT_DAYS = 30
-"""For how many days after its last word the output of a run waits that nobody has attached to."""
+"""For how many days after its last word the output of a run waits."""
+
+KEPT_SEEN = 10
+"""So many runs whose end somebody has seen are kept, the latest."""
 
 LOOK = 0.1
 """Seconds between two looks for more output."""
 
-_FACTS, _ABOUT, _LOG = "run.facts", "about.json", "log"
+_FACTS, _ABOUT, _LOG, _SEEN = "run.facts", "about.json", "log", "seen"
 _DAY = 86_400
 
 
@@ -128,22 +131,37 @@ class DetachedRun:
         with self.facts.open("rb") as file:
             yield cast("BinaryIO", FollowedFile(file, self.is_alive))
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether somebody has attached to its end."""
+        return (self.folder / _SEEN).exists()
+
+    def settle(self) -> None:
+        """Note that its end was seen: it is listed no more, and its output can be read again."""
+        with suppress(OSError):  # a full disk does not take an exit code away
+            (self.folder / _SEEN).touch()
+
     def remove(self) -> None:
         """Forget it, and its output."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def detached_runs() -> Iterator[DetachedRun]:
+def detached_runs(*, with_seen: bool = False) -> Iterator[DetachedRun]:
     """Yield the runs of this user on this machine, the oldest first.
 
-    What nobody has attached to for long after its end is removed.
+    Those whose end was seen are left out, or are the last ones. What has ended long ago is removed,
+    and of those that were seen all but the latest.
     """
     folders = runs_folder().iterdir() if runs_folder().is_dir() else iter(())
     found = []
     for folder in folders:
         with suppress(OSError, ValueError, KeyError, TypeError):  # it is being made, or removed
             found.append(DetachedRun.of(folder))
-    for run in sorted(found, key=lambda run: run.started):
+    found.sort(key=lambda run: run.started)
+    seen = [run for run in found if run.is_seen]
+    for run in seen[:-KEPT_SEEN]:
+        run.remove()
+    for run in (one for one in found if one not in seen):
         try:
             age = time.time() - run.log.stat().st_mtime
         except FileNotFoundError:  # somebody has just attached to it, and it is removed
@@ -152,6 +170,8 @@ def detached_runs() -> Iterator[DetachedRun]:
             run.remove()
         else:
             yield run
+    if with_seen:
+        yield from seen[-KEPT_SEEN:]
 
 
 def detach(

@@ -123,7 +123,8 @@ def test_the_terminal_is_closed_and_the_output_is_whole_afterwards(
     assert err.count("a word\n") == 2
     assert "rank 1 (site0/cluster1 0) on " in err
     assert answer("list") == (0, "", "gcm-deploy: you have no detached runs on this machine\n")
-    assert list((tmp_path / "state" / "gcm" / "runs").iterdir()) == []
+    again = answer("logs")
+    assert (again[0], sorted(again[1].splitlines())) == (0, whole())
 
 
 def test_who_attaches_may_be_killed_and_come_back(
@@ -155,13 +156,43 @@ def test_nothing_stays_after_a_stop_but_the_output(
 ) -> None:
     name = begin()
     assert answer("stop") == (
-        0, f"{name} has ended; gcm-deploy attach {name} shows its output\n", ""
+        0, f"{name} has ended; gcm-deploy logs {name} shows its output\n", ""
     )  # fmt: skip
     await_true(partial(rank_has_gone, tmp_path, 0))
     await_true(partial(rank_has_gone, tmp_path, 1))
     code, out, _ = answer("attach")
     assert (code, sorted(out.splitlines())) == (143, ["begun 0", "begun 1"])
     assert answer("attach")[0] == 202
+    assert answer("attach", name)[0] == 143
+
+
+def test_what_is_printed_is_followed_to_the_end(
+    begin: Callable[[], str],
+    answer: Answer,
+    start: Start,
+    environment: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    name = begin()
+    follower = start("logs", "--follow", name, env=environment)
+    assert follower.stdout is not None
+    assert follower.stdout.readline().startswith("begun")
+    (tmp_path / "end").touch()
+    out, _ = follower.communicate(timeout=PATIENCE)
+    assert (follower.returncode, len(out.splitlines())) == (0, 4_001)
+    assert answer("attach")[0] == 7, "who only follows has not seen its end"
+
+
+def test_any_run_of_mine_is_stopped_by_its_process(
+    answer: Answer, start: Start, describe: Describe, environment: dict[str, str], tmp_path: Path
+) -> None:
+    run = start(describe(PROGRAM), "--", tmp_path, env=environment)
+    await_true((tmp_path / "here0").exists)
+    assert answer("stop", str(run.pid)) == (0, f"the run of process {run.pid} has ended\n", "")
+    assert run.wait(PATIENCE) == 143
+    await_true(partial(rank_has_gone, tmp_path, 0))
+    code, _, err = answer("stop", str(os.getpid()))
+    assert (code, f"process {os.getpid()} is no run of yours" in err) == (202, True)
 
 
 def test_a_run_whose_process_was_killed_is_no_riddle(
