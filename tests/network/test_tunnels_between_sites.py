@@ -57,7 +57,8 @@ def test_sites_that_let_in_nothing_but_ssh_have_a_tunnel(sites: IsolatedSites) -
     summary = json.loads(last)
     (tunnel,) = summary["connections"]["tunnels"]
     assert (tunnel["first"], tunnel["second"]) == ("c1/cluster0", "c2/cluster0")
-    assert tunnel["connections"] >= 4
+    # ranks 0 and 2, 1 and 3 talk: one for each pair, two where both ends open one at the same time
+    assert 2 <= tunnel["connections"] <= 4
     assert min(tunnel["sent"], tunnel["received"]) > 16 << 20
     assert tunnel["round_trip"] > 0.004, "twice 2 ms there and back, one way to each site"
     (ways,) = summary["connections"]["ways"]
