@@ -193,7 +193,7 @@ class RecoveryState:
     """Where a communicator is between a loss and its recovery, as one of its members knows it.
 
     `size` are its places, and of these as many are `present` as there are processes that have
-    neither ended nor are lost.
+    neither ended nor are lost; both are 0 for a process that was started again and has yet to join.
     """
 
     comm: str

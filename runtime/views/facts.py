@@ -219,7 +219,7 @@ class CommunicatorSeen:
     """Where a communicator is between a loss and its recovery, as one of its members knows it.
 
     `size` are its places, and of these as many are `present` as there are processes that this one
-    does not know to be lost; 0 where that was not told.
+    does not know to be lost; 0 where that was not told, and where this one has yet to join.
     """
 
     name: str

@@ -577,10 +577,16 @@ time.sleep(100)
 
 
 @pytest.mark.parametrize(
-    ("mode", "words", "process", "communicators"),
+    ("mode", "words", "process", "communicators", "newcomer"),
     [
-        ("none", ["lost", "lost"], ("Failed", 1), {("FT_DETECTED", "none, cont")}),
-        ("rebuild", ["again"], ("OK", 2), {("FT_RECOVER", "rebuild, nop")}),
+        ("none", ["lost", "lost"], ("Failed", 1), {("FT_DETECTED", "none, cont")}, ""),
+        (
+            "rebuild",
+            ["again"],
+            ("OK", 2),
+            {("FT_RECOVER", "rebuild, nop")},
+            "  COMM_WORLD (rebuild, nop): FT_DETECTED at rank 1\n",  # it has yet to join
+        ),
     ],
 )
 def test_another_terminal_sees_the_states_of_processes_and_communicators(
@@ -591,6 +597,7 @@ def test_another_terminal_sees_the_states_of_processes_and_communicators(
     words: list[str],
     process: tuple[str, int],
     communicators: set[tuple[str, str]],
+    newcomer: str,
 ) -> None:
     (tmp_path / "program.py").write_text(f"MODE = {mode!r}\n{RECOVERS}", encoding="utf-8")
     chosen = ["--failures", "return"] if mode == "none" else ["--recovery", mode]
@@ -616,7 +623,9 @@ def test_another_terminal_sees_the_states_of_processes_and_communicators(
     assert (lost["process_state"], lost["incarnation"]) == process
     assert ranks()["0:0:0"]["process_state"] == "OK"
     ((state, modes),) = communicators
-    assert f"  COMM_WORLD ({modes}): {state} at rank 0, rank 2\n" in seen()
+    shown = seen()
+    assert f"  COMM_WORLD ({modes}): {state}, 2 of 3 there at rank 0, rank 2\n" in shown
+    assert newcomer in shown
 
 
 def test_messages_that_nobody_has_received_are_told_of_at_the_end(

@@ -180,8 +180,9 @@ def _recoveries(engine: Engine) -> Iterator[RecoveryState]:
         if m.recovery.failed():
             _ = m.recovery.life  # it begins with the losses
         if report := m.recovery.report():
-            size = len(m.recovery.everybody)
-            present = size - len(m.recovery.gone())
+            # one that has yet to join takes part in none, whoever there is besides it
+            size = 0 if m.recovery.is_joining else len(m.recovery.everybody)
+            present = 0 if m.recovery.is_joining else size - len(m.recovery.gone())
             yield RecoveryState(_name_of(None, m.native), *report, size, present)
 
 
