@@ -32,6 +32,21 @@ class LazyModule:
         return found
 
 
+def imported(module: str) -> Any:
+    """Return a module of a package if it has been imported, and whole; None otherwise.
+
+    What another thread is importing just now is in `sys.modules` already, without its names; its
+    package has it once all of it was run.
+
+    >>> imported("runtime.lazy_import") is sys.modules["runtime.lazy_import"]
+    True
+    >>> imported("runtime.of_no_such_name") is None
+    True
+    """
+    package, _, name = module.rpartition(".")
+    return getattr(sys.modules.get(package), name, None)
+
+
 _QUIET = ("debug", "info")
 """Levels that are shown only where the program has set up `logging`, and so has imported it."""
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from runtime.home import HOME
+from runtime.lazy_import import imported
 
 if TYPE_CHECKING:
     from traceback import TracebackException
@@ -141,7 +142,7 @@ def lost() -> tuple[str, ...]:
 
 
 def _running_engine() -> Any:
-    mpi = sys.modules.get("runtime.mpi.progress.predefined")
+    mpi = imported("runtime.mpi.progress.predefined")
     return None if mpi is None else mpi.running_engine()
 
 

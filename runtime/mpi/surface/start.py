@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
+from runtime.lazy_import import imported
 from runtime.membership.everybody import everybody
 from runtime.membership.rank_link import current
 from runtime.mpi.communicators.classes import near, null, wrap
@@ -99,7 +99,7 @@ def find(name: str) -> MPI.Comm:
 def other_names() -> dict[str, object]:
     """Return what stands in the module for MPI's own: where ranks have replicas or are checked."""
     engine = start().engine
-    checked = sys.modules.get("runtime.mpi.surface.checked_calls")
+    checked = imported("runtime.mpi.surface.checked_calls")
     found: dict[str, object] = {} if checked is None else checked.names()
     if engine is not None and engine.decisions is not None:
         found["Wtime"] = engine.decisions.now

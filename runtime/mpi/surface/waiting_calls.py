@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from runtime import calls
 from runtime.clocks import name_of_clock
 from runtime.home import HOME, OWN_FRAMES
+from runtime.lazy_import import imported
 from runtime.machine.rank_states import (
     COLLECTIVE,
     UNKNOWN,
@@ -212,7 +213,7 @@ def state_seen(
     import resource  # only where somebody asks
 
     used = resource.getrusage(resource.RUSAGE_SELF)
-    counts = sys.modules.get("runtime.mpi.surface.counted_calls")
+    counts = imported("runtime.mpi.surface.counted_calls")
     return RankState(
         rank,
         (*waits, *look.besides),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import _thread
-import sys
 import time
 
-from runtime.lazy_import import logger
+from runtime.lazy_import import imported, logger
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class RankWaits:
         """Tell which messages are left that nobody has received; no more is told afterwards."""
         self._has_ended = True
         self._look_at_native_code()
-        counts = sys.modules.get("runtime.mpi.surface.counted_calls")
+        counts = imported("runtime.mpi.surface.counted_calls")
         if counts is not None and (counted := counts.counted()) is not None:
             self._wrapper.appeals.called(self._wrapper.member, counted)
         if self._wrapper.settings.is_observed:
@@ -82,11 +81,11 @@ class RankWaits:
             used = resource.getrusage(resource.RUSAGE_SELF)
             memory, cpu = used.ru_maxrss * 1024, used.ru_utime + used.ru_stime
             self._wrapper.appeals.used(self._wrapper.member, memory, cpu)
-        traced = sys.modules.get("runtime.mpi.surface.traced_calls")
+        traced = imported("runtime.mpi.surface.traced_calls")
         if traced is not None:
             for head, rows in traced.recorded():
                 self._wrapper.appeals.traced(self._wrapper.member, head | _clock(), rows)
-        checked = sys.modules.get("runtime.mpi.surface.checked_calls")
+        checked = imported("runtime.mpi.surface.checked_calls")
         if checked is not None:
             checked.ended(code)
         if code == 0 and _has_communicators():
@@ -149,7 +148,7 @@ class RankWaits:
 
 def _look_at_codes(look: ThreadsLook) -> None:
     """Add the waits for messages of other codes."""
-    coupled = sys.modules.get("runtime.coupling.rank_side")
+    coupled = imported("runtime.coupling.rank_side")
     if coupled is None:
         return
     from runtime.mpi.surface.waiting_calls import line_of
@@ -170,9 +169,8 @@ def _clock() -> dict[str, object]:
 
 def _has_communicators() -> bool:
     """Tell whether the program uses the MPI of the machine; importing it here would begin that."""
-    made = sys.modules.get("runtime.mpi.progress.predefined")
-    are_made = getattr(made, "are_made", None)  # the program may be importing it just now
-    return are_made is not None and bool(are_made())
+    made = imported("runtime.mpi.progress.predefined")
+    return made is not None and bool(made.are_made())
 
 
 def _state_reporter() -> Callable[[str, ThreadsLook, bool], RankState]:
