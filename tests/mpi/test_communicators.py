@@ -113,6 +113,42 @@ if world.rank > 0:
 
 
 @on("2+2")
+def test_a_pending_receive_of_any_tag_takes_nothing_of_an_intercommunicator(
+    shared: SharedGrid,
+) -> None:
+    said = shared(
+        HEAD
+        + """
+for peer in (MPI.COMM_CLUSTER, world):
+    other = (peer.rank + 1) % peer.size
+    room = bytearray(3)
+    pending = peer.Irecv(room, MPI.ANY_SOURCE, MPI.ANY_TAG)
+    both = MPI.COMM_SELF.Create_intercomm(0, peer, peer.rank ^ 1, 7)
+    peer.Send(b"abc", other, 9)
+    status = MPI.Status()
+    pending.Wait(status)
+    print(both.allgather(world.rank), bytes(room).decode(), status.tag)
+""",
+    )
+    assert said == {rank: [f"[{rank ^ 1}] abc 9"] * 2 for rank in range(4)}
+
+
+@on("2+2")
+def test_leaders_refuse_a_tag_that_no_message_may_have(shared: SharedGrid) -> None:
+    said = shared(
+        HEAD
+        + """
+for peer in (MPI.COMM_CLUSTER, world):
+    try:
+        MPI.COMM_SELF.Create_intercomm(0, peer, peer.rank ^ 1, -7)
+    except MPI.Exception as error:
+        print(error.Get_error_class() == MPI.ERR_TAG)
+""",
+    )
+    assert said == {rank: ["True"] * 2 for rank in range(4)}
+
+
+@on("2+2")
 def test_nobody_waits_for_a_leader_who_gave_up(shared: SharedGrid) -> None:
     said = shared(
         HEAD

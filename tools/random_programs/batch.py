@@ -52,6 +52,7 @@ def _is_right(world: MPI.Intracomm, seed: int, length: int) -> bool:
         sys.stderr.flush()
         world.Abort(1)
     runner.close()
+    world.Barrier()  # else its receives from any rank may take messages of the next program
     for wanted, seen in zip_longest(due, runner.lines):
         if wanted != seen:
             told = f"seed {seed}: rank {runner.rank} saw\n    {seen}\nand not\n    {wanted}"

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
+from runtime.mpi.communicators.members import indexes_of, members_behind
 from runtime.mpi.errors import refuse
-from runtime.mpi.progress.membership import CONTEXT_BYTES, CommunicatorMembers, derived_context
+from runtime.mpi.process.place import here
+from runtime.mpi.progress.membership import CONTEXT_BYTES, derived_context
 from runtime.mpi.progress.operations import NativeOperation
+from runtime.mpi.progress.predefined import predefined
 
 if TYPE_CHECKING:
     from runtime.mpi.communicators.group_algebra import Members
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _LEADERS_TAG = 65_537
-"""A tag on inner communicators, where collectives use tags up to 32767."""
+"""The first tag of agreements on inner communicators; all others are lower."""
 
 _WORD = "q"
 
@@ -68,36 +71,37 @@ def from_leader(
 
 
 def _swap(engine: Engine, peer: MPI.Intracomm, other: int, tag: int, mine: bytes) -> bytes:
-    """Exchange bytes with another process through a communicator of any kind."""
-    members: CommunicatorMembers | None = getattr(peer, "_members", None)
-    if members is None:
-        return _swap_natively(engine, peer, other, tag, mine)
-    if not 0 <= other < len(members.peers):
+    """Exchange bytes with the leader of the other group, out of sight of the program's receives.
+
+    A native peer communicator has no context for that: a pending receive of any tag would take the
+    message. There the leaders talk as members of COMM_GRID.
+    """
+    members = members_behind(peer)
+    group = indexes_of(peer, engine)
+    if not 0 <= other < len(group):
         refuse(peer, MPI.ERR_RANK)
-    coming = engine.receive(members, other, _LEADERS_TAG, None, inner=True)
-    engine.waits.wait_for(coming, engine.send(members, other, _LEADERS_TAG, mine, inner=True))
+    if not 0 <= tag <= here().tag_limit:
+        refuse(peer, MPI.ERR_TAG)
+    if members is None:
+        number = _tag_of(group, tag)
+        members, other = members_behind(predefined().comms["COMM_GRID"]), group[other]
+        assert members is not None, "where there is an engine, the grid has several clusters"
+    else:
+        number = _tag_of(members.context, tag)
+    coming = engine.receive(members, other, number, None, inner=True)
+    engine.waits.wait_for(coming, engine.send(members, other, number, mine, inner=True))
     return bytes(coming.data or b"")
 
 
-def _swap_natively(engine: Engine, peer: MPI.Intracomm, other: int, tag: int, mine: bytes) -> bytes:
-    size = array(_WORD, [0])
-    own_size = array(_WORD, [len(mine)])
-    engine.waits.wait_for(
-        NativeOperation(MPI.Comm.Irecv(peer, [size, MPI.INT64_T], other, tag)),
-        NativeOperation(MPI.Comm.Isend(peer, [own_size, MPI.INT64_T], other, tag)),
-    )
-    theirs = bytearray(size[0])
-    engine.waits.wait_for(
-        NativeOperation(MPI.Comm.Irecv(peer, [theirs, MPI.BYTE], other, tag)),
-        NativeOperation(MPI.Comm.Isend(peer, [mine, MPI.BYTE], other, tag)),
-    )
-    return bytes(theirs)
+def _tag_of(peer: bytes | Members, tag: int) -> int:
+    """Return the inner tag of an agreement: each of several threads may be making one."""
+    number = int.from_bytes(derived_context(b"", "leaders", peer, tag))
+    return _LEADERS_TAG + number % (here().tag_limit - _LEADERS_TAG)
 
 
 def _tell(comm: MPI.Intracomm, engine: Engine, leader: int, said: bytes) -> bytes:
     """Broadcast from the leader, and return its value."""
-    members: CommunicatorMembers | None = getattr(comm, "_members", None)
-    if members is not None:
+    if members_behind(comm) is not None:
         told: bytes = comm.bcast(said, leader)
         return told
     size = array(_WORD, [len(said)])
