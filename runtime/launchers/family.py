@@ -9,22 +9,31 @@ import os
 import sys
 import time
 
-TERM, KILL, STOP, CONTINUE, SUBREAPER = 15, 9, 19, 18, 36
+TERM, KILL = 15, 9
+_DEATH_SIGNAL, _SUBREAPER = 1, 36
 ADOPTS = sys.platform == "linux"
 """Whether orphans become children of whoever asks for that, so that who has none has left none."""
-
-STOPS_WITHIN = 0.2
-"""Seconds that processes get to stop; one that waits for a disk does not before it has it."""
 
 
 def adopt_orphans() -> None:
     """Become the parent of every descendant that loses its own, where the system can do it."""
+    _ask_system(_SUBREAPER, 1)  # where it cannot, process groups have to do
+
+
+def die_with(parent: int) -> None:
+    """Let the system kill this process, also if it stands still, once its parent has ended."""
+    _ask_system(_DEATH_SIGNAL, KILL)
+    if os.getppid() != parent:  # it was too late for that
+        os.kill(os.getpid(), KILL)
+
+
+def _ask_system(what: int, number: int) -> None:
     try:
         import ctypes
 
-        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None).prctl(what, number, 0, 0, 0)
     except (ImportError, OSError, AttributeError):
-        return  # not Linux: process groups have to do
+        return  # not Linux
 
 
 def rename(name: str) -> None:
@@ -79,20 +88,16 @@ def send_signal(pids: set[int], number: int) -> None:
             continue
 
 
-def hold(pids: set[int]) -> None:
-    """Stop processes where they are, so that what they have stays as it is; `release` them soon."""
-    send_signal(pids, STOP)
-    deadline = time.monotonic() + STOPS_WITHIN
-    running = pids
-    while running and time.monotonic() < deadline:
-        running = {pid for pid in running if state_of(pid) not in (b"T", b"t", b"Z", b"X", b"")}
-        if running:
+def await_ends(pids: set[int], seconds: float) -> None:
+    """Wait until processes that were killed have let go of all that they had.
+
+    One that waits for a disk does not before it has it: after so many seconds it is left alone.
+    """
+    deadline = time.monotonic() + seconds
+    while pids and time.monotonic() < deadline:
+        pids = {pid for pid in pids if is_alive(pid)}
+        if pids:
             time.sleep(0.001)
-
-
-def release(pids: set[int]) -> None:
-    """Let processes go on that were held; they see the signals that came meanwhile first."""
-    send_signal(pids, CONTINUE)
 
 
 def is_alive(pid: int) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 GRACE = 2.0  # seconds between the polite and the final end of a family
 PATIENCE = 6.0  # seconds for guards on other hosts to end what is theirs
+ENDS_WITHIN = 0.2  # seconds that what was killed gets to let go of its memory
 FOREVER = float("inf")
 LOOK_AGAIN = 0.05  # seconds between two looks at a family that has been asked to end
 MARK = "GCM_GUARD_COMMAND"  # names the command in its environment, however far a child wanders
@@ -368,7 +369,9 @@ class Guard:
         """Report the command once it has said everything and left nobody behind."""
         child.left_some = child.left_some and bool(self.kin(child))
         if time.monotonic() >= child.kill_at:
-            child.shared |= end_with(self.kin(child), family.KILL)
+            left = self.kin(child)
+            child.shared |= end_with(left, family.KILL)
+            family.await_ends(left, ENDS_WITHIN)
             for descriptor in [fd for fd in child.outputs if readable(fd)]:
                 self.relay(child, descriptor)
             for descriptor in child.outputs:
@@ -458,13 +461,12 @@ def shared_by(pids: set[int]) -> set[str]:
 def end_with(pids: set[int], number: int, group: set[int] | None = None) -> set[str]:
     """Send a signal that ends processes; return what they shared at that moment, and now leave.
 
-    They are held while somebody looks: one that just starts its MPI makes its memory meanwhile.
+    One that just starts its MPI makes its memory after that: it is orphaned, once it has ended.
+    They are not stopped for the look: if who looks is killed then, they would stand still for ever.
     With a `group`, that gets the signal.
     """
-    family.hold(pids)
     shared = shared_by(pids)
     family.send_signal(group or pids, number)
-    family.release(pids)
     return shared
 
 

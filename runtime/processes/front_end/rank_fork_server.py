@@ -20,9 +20,16 @@ from contextlib import suppress
 
 from runtime.launchers import family
 from runtime.launchers.forking import fork
-from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals, collect_children
+from runtime.launchers.guard import (
+    GRACE,
+    LOOK_AGAIN,
+    MARK,
+    catch_signals,
+    collect_children,
+    end_with,
+)
 from runtime.launchers.ranks import report_end
-from runtime.launchers.segments import mapped_segments, remove_segments
+from runtime.launchers.segments import orphaned_segments, remove_segments
 from runtime.processes.rank import main as rank_main
 from runtime.processes.rank.forked_rank import become
 from runtime.processes.rank.proxy import WORD
@@ -101,6 +108,7 @@ class RankForkServer:
 
     def __init__(self, listener: _socket.socket) -> None:
         """Serve every process that connects to this socket."""
+        self._began = time.time()
         self._listener = listener
         self._poll = select.poll()
         self._poll.register(listener, select.POLLIN)
@@ -140,8 +148,10 @@ class RankForkServer:
     def _fork(self, connection: _socket.socket) -> int | None:
         """Make a copy of this process; return its pipe if this is the copy."""
         began, begins = os.pipe()
+        parent = os.getpid()
         pid = fork()
         if pid == 0:
+            family.die_with(parent)  # who else would see how it ends?
             os.close(began)
             self._forget_all()
             return begins
@@ -173,11 +183,8 @@ class RankForkServer:
         for rank in self._ranks.values():
             if rank.connection.fileno() == descriptor:
                 self._poll.unregister(descriptor)
-                family.hold({rank.pid})
-                left = mapped_segments(rank.pid)
-                os.kill(rank.pid, family.KILL)
                 rank.was_killed = True
-                remove_segments(left)
+                remove_segments(end_with({rank.pid}, family.KILL))
 
     def _end_children(self) -> None:
         for pid, status in collect_children():
@@ -190,6 +197,8 @@ class RankForkServer:
                     report_end(*rank.place, status)
                 self._report_status(rank.connection, status)
                 self._has_ended(rank)
+                if rank.was_killed:
+                    remove_segments(orphaned_segments(self._began))
         self._over = [job for job in self._over if job.is_left()]
 
     def _report_status(self, connection: _socket.socket, status: int) -> None:

@@ -14,6 +14,7 @@ import secrets
 import selectors
 import signal
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
@@ -21,9 +22,12 @@ from runtime.launchers import family
 from runtime.launchers.guard import catch_signals, collect_children, end_with
 from runtime.launchers.mpiexec import MANAGER_BROKEN, MANAGER_NAME
 from runtime.launchers.ranks import report_end
-from runtime.launchers.segments import remove_segments
+from runtime.launchers.segments import orphaned_segments, remove_segments
 from runtime.native_mpi import ManagedRanks, PmiAnswer, PmiFault, PmiServer
 from runtime.processes.manager.rank_processes import RankProcess
+
+ENDS_WITHIN = 2.0
+"""Seconds that ranks which were killed get to let go of their memory."""
 
 UNSENT = 1 << 16
 """Bytes that a rank may leave unread before nothing more is read from it."""
@@ -93,6 +97,7 @@ class ProcessManager:
 
         Raises RankNotStarted, and OSError for what fails later.
         """
+        began = time.time()
         signals = catch_signals()
         for number in PASSED_ON:
             signal.signal(number, lambda *_: None)  # heard through `signals`
@@ -111,6 +116,9 @@ class ProcessManager:
         while self._running or (self._told.stays and not self._is_ending):
             for key, events in self._selector.select():
                 key.data(key.fd, events)
+        if self._is_ending:  # perhaps nobody else is left to do this
+            family.await_ends({rank.pid for rank in self._ranks.values()}, ENDS_WITHIN)
+            remove_segments(orphaned_segments(began))
         return self._code
 
     # --- beginnings -------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -60,6 +61,15 @@ guard.end()
 print(child.pid in family.processes())
 """
 
+DYING = """
+SCRIPT = b"trap '' TERM; echo ready; exec sleep 1000"
+{begin}
+maps = f"/proc/{{child.pid}}/maps"
+sys.addaudithook(lambda event, args: args[:1] == (maps,) and os.kill(os.getpid(), 9))
+print(child.pid, flush=True)
+guard.end()
+"""
+
 BUSY = """
 import os, select, time
 from runtime.launchers import wire
@@ -99,6 +109,17 @@ def test_what_does_not_end_is_looked_at_once_for_each_signal() -> None:
 
 def test_a_child_that_a_list_of_processes_has_missed_is_ended() -> None:
     assert run(MISSED) == ["False"]
+
+
+def test_a_guard_that_is_killed_while_it_looks_leaves_nothing_that_stands_still() -> None:
+    command = [sys.executable, "-c", DYING.format(begin=BEGIN)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=60)
+    child = int(done.stdout)
+    try:
+        assert done.returncode == -signal.SIGKILL
+        assert family.state_of(child) not in (b"T", b"")
+    finally:
+        os.kill(child, signal.SIGKILL)
 
 
 def test_the_number_of_a_process_that_was_collected_is_not_looked_at() -> None:
