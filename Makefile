@@ -42,6 +42,7 @@ help:
 	@echo "make docs     build the documentation as a site, build/site/index.html"
 	@echo "make conformance  run mpi4py's own tests on grids (CONFORMANCE='--grid 1+1 p2p_buf')"
 	@echo "make fractal  check the framework against the Fractal specification, clause by clause"
+	@echo "              (NODES=4: with all primitives on so many nodes of a running machine)"
 	@echo "make bench    measure against other libraries and print the ratios"
 	@echo "make evaluate  measure every figure of the sources again, and write the page (SHORT=1)"
 	@echo "make mutate   plant faults in gcm/ and report those no unit test notices (BUDGET=seconds)"
@@ -87,7 +88,7 @@ conformance: $(VENV)/.dev
 	@$(BIN)/python -m tests.conformance $(CONFORMANCE)
 
 fractal: $(VENV)/.dev
-	@$(BIN)/python -m tests.fractal
+	@$(BIN)/python -m tests.fractal $(if $(NODES),--nodes $(NODES))
 
 bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks

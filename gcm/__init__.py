@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gcm.factory import composite as composite
     from gcm.factory import new_component as new_component
     from gcm.factory import new_template as new_template
+    from gcm.factory import placed as placed
     from gcm.factory import primitive as primitive
     from gcm.factory import wrapper as wrapper
     from gcm.interfaces.collective.gathercast import one_by_one as one_by_one
@@ -91,7 +92,15 @@ _HOMES = {
     "gcm.components.clustering": ("ClusteringContent", "clustering_type"),
     "gcm.components.composite": ("Composite",),
     "gcm.components.declarations": ("attribute", "immediate", "provides", "requires"),
-    "gcm.factory": ("active", "composite", "new_component", "new_template", "primitive", "wrapper"),
+    "gcm.factory": (
+        "active",
+        "composite",
+        "new_component",
+        "new_template",
+        "placed",
+        "primitive",
+        "wrapper",
+    ),
     "gcm.components.model": ("Component",),
     "gcm.components.primitive": ("Primitive",),
     "gcm.components.running": ("Runnable", "running"),

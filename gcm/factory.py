@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import builtins
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, Protocol, cast
 
 from gcm.components.composite import Composite
 from gcm.components.declarations import GIVE_DEFAULTS, declared_type, needed_arguments
 from gcm.components.membrane import MembraneDescription, control_name
 from gcm.components.model import NAME_RULE, Component, is_component_name
-from gcm.components.primitive import Primitive
+from gcm.components.primitive import Primitive, check_content
 from gcm.components.wrapper import Wrapped, Wrapper
 from gcm.errors import GcmError, IllegalTypeError, InstantiationError
 from gcm.interfaces.compatibility import mismatches
@@ -32,17 +37,54 @@ from gcm.membranes.interceptor import Interceptor
 from gcm.suggestion import did_you_mean
 
 
+class ComponentPlace(Protocol):
+    """Where components can live: a node of a machine, or some that take turns."""
+
+    def make(
+        self,
+        name: str,
+        type: ComponentType,
+        controllers: MembraneDescription,
+        content: Callable[[], Any] | None,
+    ) -> Component:
+        """Make a component there, and return what stands for it here.
+
+        What was given has been checked, as far as that can be done without making the content.
+        """
+
+
+_PLACE: ContextVar[ComponentPlace | None] = ContextVar("place", default=None)
+
+
+@contextmanager
+def placed(place: ComponentPlace | None) -> Iterator[None]:
+    """Let components that are made in the block, by this thread, live at a place; None is here.
+
+    A template lives here; its instances are placed where they are made.
+
+    >>> with placed(machine.nodes()["lab/rack/blade1"]):      # doctest: +SKIP
+    ...     worker = primitive(Worker)                        # doctest: +SKIP
+    """
+    before = _PLACE.set(place)
+    try:
+        yield
+    finally:
+        _PLACE.reset(before)
+
+
 def new_component(
     name: str,
     type: ComponentType,
     controllers: MembraneDescription | str,
     content: Callable[[], Any] | None = None,
+    *,
+    node: ComponentPlace | None = None,
 ) -> Component:
     """Make a component: a primitive around what `content` makes, or a composite.
 
     `controllers` describes the membrane or names a predefined one, such as "primitive" or
     "composite"; with "Template" behind its name, a template is made. The content of a parametric
-    composite holds its attributes.
+    composite holds its attributes. With `node` it lives there, and what is returned stands for it.
 
     Raises:
         InstantiationError: the name is no name, there is no such membrane, the content cannot be
@@ -52,8 +94,14 @@ def new_component(
     _check_name(name)
     base = made_by_template(controllers) if isinstance(controllers, str) else ""
     if base:
-        return new_template(name, type, base, content)
-    made = _new_part(name, type, described(controllers, name), content)
+        return new_template(name, type, base, content, node=node)
+    description = described(controllers, name)
+    _check_fit(name, description, content)
+    place = node or _PLACE.get()
+    if place is not None:
+        _check_content(name, type, description, content)
+        return place.make(name, type, description, content)
+    made = _new_part(name, type, description, content)
     made.attach()
     return made
 
@@ -63,11 +111,14 @@ def new_template(
     type: ComponentType,
     controllers: MembraneDescription | str,
     content: Callable[[], Any] | None = None,
+    *,
+    node: ComponentPlace | None = None,
 ) -> Component:
     """Make a template of components that `new_component` makes of the same arguments.
 
     It is named, bound, filled with templates and given attributes like a component; the factory
     in its membrane makes instances of all that. A content object of its own holds the attributes.
+    A template does not run, and is here; with `node` its instances live there.
 
     >>> worker = new_template("worker", type, PRIMITIVE, Worker)      # doctest: +SKIP
     >>> worker.controller(FactoryController).new_instance().start()   # doctest: +SKIP
@@ -84,8 +135,10 @@ def new_template(
             cure=f"Write '{base}', or new_component(..., '{controllers}')",
         )
     instances = described(controllers, name)
+    _check_fit(name, instances, content)
     made = _new_part(name, type, template_of(instances), content)
-    made.controller(FactoryController).is_to_make(new_component, instances, content)
+    make = new_component if node is None else partial(new_component, node=node)
+    made.controller(FactoryController).is_to_make(make, instances, content)
     made.attach()
     return made
 
@@ -122,12 +175,9 @@ def described(controllers: object, component: str = "") -> MembraneDescription:
     return found
 
 
-def _new_part(
-    name: str,
-    type: ComponentType,
-    description: MembraneDescription,
-    content: Callable[[], Any] | None,
-) -> Component:
+def _check_fit(
+    name: str, description: MembraneDescription, content: Callable[[], Any] | None
+) -> None:
     is_composite = ContentController in description.controllers
     may_have_content = not is_composite or AttributeController in description.controllers
     if (content is None and not is_composite) or (content is not None and not may_have_content):
@@ -139,7 +189,41 @@ def _new_part(
             else "Only a parametric composite has content, for its attributes: "
             "PARAMETRIC_COMPOSITE",
         )
-    if is_composite:
+
+
+def _check_content(
+    name: str,
+    type: ComponentType,
+    description: MembraneDescription,
+    content: Callable[[], Any] | None,
+) -> None:
+    """Find what is wrong with a content class without making an object of it."""
+    if content is None:
+        return
+    why = ""
+    if not callable(cast(Any, content)):  # it came from a program that nobody checks
+        why = f"TypeError: {content!r} is no class"
+    elif inspect.isabstract(content):
+        why = f"TypeError: {_name_of(content)} is an abstract class"
+    elif needed := needed_arguments(content):
+        why = f"TypeError: it needs {', '.join(needed)}"
+    if why:
+        raise InstantiationError(
+            f"the content {_name_of(content)} could not be made: {why}",
+            component=name,
+            cure=f"It is constructed without arguments: {GIVE_DEFAULTS}",
+        )
+    if isinstance(content, builtins.type) and ContentController not in description.controllers:
+        check_content(name, content, type)
+
+
+def _new_part(
+    name: str,
+    type: ComponentType,
+    description: MembraneDescription,
+    content: Callable[[], Any] | None,
+) -> Component:
+    if ContentController in description.controllers:
         parameters = None if content is None else _made(name, content)
         return Composite(name, type, description, parameters)
     assert content is not None
@@ -152,29 +236,35 @@ def primitive(
     *,
     type: ComponentType | None = None,
     controllers: MembraneDescription | str = PRIMITIVE,
+    node: ComponentPlace | None = None,
 ) -> Primitive:
     """Make a primitive of a class (or another callable that makes the object).
 
     Its type is what the class declares, unless `type` is given; its name is that of the class.
+    With `node` it lives there, and what is returned stands for it.
 
     >>> server = primitive(Server)    # doctest: +SKIP
     """
     called = name or _name_of(content).lower()
-    made = new_component(called, type or _declared(content), controllers, content)
-    if not isinstance(made, Primitive):
+    made = new_component(called, type or _declared(content), controllers, content, node=node)
+    if isinstance(made, Composite):
         raise InstantiationError(
             f"the membrane '{made.membrane.description.name}' is that of a composite",
             component=called,
             cure="Make it with composite(...)",
         )
-    return made
+    return cast(Primitive, made)  # what stands for one on a node is used like one
 
 
 def active(
-    content: Callable[[], Any], name: str = "", *, type: ComponentType | None = None
+    content: Callable[[], Any],
+    name: str = "",
+    *,
+    type: ComponentType | None = None,
+    node: ComponentPlace | None = None,
 ) -> Primitive:
     """Make an active object: a primitive with a request queue and a thread of its own."""
-    return primitive(content, name, type=type, controllers=ACTIVE)
+    return primitive(content, name, type=type, controllers=ACTIVE, node=node)
 
 
 def composite(
@@ -183,13 +273,14 @@ def composite(
     *,
     content: Callable[[], Any] | None = None,
     controllers: MembraneDescription | str | None = None,
+    node: ComponentPlace | None = None,
 ) -> Composite:
     """Make a composite; without `type` it has no interfaces of its own.
 
     With `content` it is a parametric composite: the object made of it holds the attributes.
     """
     usual = COMPOSITE if content is None else PARAMETRIC_COMPOSITE
-    made = new_component(name, type or ComponentType(), controllers or usual, content)
+    made = new_component(name, type or ComponentType(), controllers or usual, content, node=node)
     if not isinstance(made, Composite):
         raise InstantiationError(
             f"the membrane '{made.membrane.description.name}' is that of a primitive",

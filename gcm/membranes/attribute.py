@@ -190,7 +190,7 @@ class AttributeController(Controller):
         return RemotePort(self._elsewhere, self.component.path, interface, operation)
 
     def _declared(self) -> Mapping[str, Any]:
-        return declared_attributes(type(self.component.content))
+        return declared_attributes(self.component.content_class)
 
     def _require(self, name: str) -> None:
         declared = self._declared()

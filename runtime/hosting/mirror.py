@@ -103,6 +103,11 @@ class MirroredComposite(Composite):
         super().__init__(name, type, mirrored(description).including(Following))
         self.membrane.description = description
 
+    @property
+    def content_class(self) -> type[Any]:
+        """The class of the object in the node process that holds its attributes, if it has any."""
+        return self.mirrored.plan.content or type(None)
+
     def target_of(self, interface: ServerInterface, operation: str) -> Callable[..., Any]:
         """Return the port that sends the call to the node process."""
         there = self.mirrored.remote(interface.type, internal=interface.internal)

@@ -230,11 +230,14 @@ class Placements:
         self._placed: dict[str, MirroredContent] = {}
         self._loaded: set[tuple[str, str]] = set()
 
-    def place(self, content: MirroredContent) -> None:
-        """Make a component in its node process, what it consists of having been loaded there."""
+    def place(self, content: MirroredContent, copied: object = None) -> None:
+        """Make a component in its node process, what it consists of having been loaded there.
+
+        Where its content is not made there, it is `copied` there.
+        """
         prefix, node = self._prefix(content), content.node
         self._announce(prefix, node)
-        ask_node(self._host, node.home, "make", content.plan)
+        ask_node(self._host, node.home, "make", content.plan, copied)
         self._host.routes.add(prefix, node.channel)
         self._placed[content.path] = content
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from gcm.adl.assembling import describe_membrane, fill_membrane
-from gcm.adl.plan import ComponentPlan, MembraneKind
+from gcm.adl.plan import ComponentPlan
 from gcm.components.composite import Composite
 from gcm.components.model import Component
 from gcm.components.primitive import Primitive
@@ -224,9 +224,10 @@ def _hang_up(server: ServerEnd) -> None:
 
 
 def _placed(plan: ComponentPlan, content: Any) -> Component:
-    if plan.membrane.kind is MembraneKind.COMPOSITE:
-        return _PlacedComposite(plan, None)
-    return _PlacedPrimitive(plan, _content_of(plan) if content is None else content)
+    if content is None and plan.content is not None:
+        content = _content_of(plan)
+    kind = _PlacedComposite if plan.membrane.kind.is_composite else _PlacedPrimitive
+    return kind(plan, content)
 
 
 def _content_of(plan: ComponentPlan) -> object:

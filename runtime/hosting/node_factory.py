@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from itertools import count
@@ -13,9 +14,8 @@ from gcm.adl.definitions.model import NOWHERE
 from gcm.adl.plan import ComponentPlan, MembraneKind, MembranePlan
 from gcm.components import NO_NOTES
 from gcm.components.membrane import MembraneDescription
-from gcm.components.model import NAME_RULE, Component, is_component_name
-from gcm.errors import InstantiationError
-from gcm.factory import described
+from gcm.components.model import Component
+from gcm.factory import ComponentPlace, new_template, placed
 from gcm.interfaces.types import ComponentType
 from gcm.membranes.content import ContentController
 from gcm.membranes.descriptions import DESCRIPTIONS
@@ -62,55 +62,42 @@ class NodeFactory:
             InstantiationError: it cannot be made in its node process.
         """
         node = self._node_of(plan)
-        membrane = plan.membrane
-        if node is not None and not _can_be_mirrored(membrane):
-            raise InstantiationError(
-                "neither a template nor a composite with attributes can be on a node",
-                component=plan.path,
-                cure="Leave it without a virtual node; what is inside it may have one",
-            )
-        if node is not None:
-            return self._mirror(plan, node)
-        is_plain = membrane.kind is MembraneKind.COMPOSITE and not membrane.is_template
-        if not is_plain or membrane.description:
-            return make_component(plan)
-        made = PassedComposite(
-            plan.name,
-            plan.component_type,
-            describe_membrane(plan.membrane),
-            self._placements.composite_changed,
-        )
-        made.attach()
-        return made
+        if node is None:
+            return self._here(plan)
+        if plan.membrane.is_template:  # it runs nothing, so it is here, and its instances are there
+            membrane = describe_membrane(plan.membrane)
+            there = _On(self, node)
+            return new_template(plan.name, plan.component_type, membrane, plan.content, node=there)
+        return self._mirror(plan, node)
 
-    def new(
+    def make_on(
         self,
-        node: NodeProcess,
+        node: NodeProcess | None,
         name: str,
         type: ComponentType,
-        controllers: MembraneDescription | str,
-        content: Any = None,
+        description: MembraneDescription,
+        content: Callable[[], Any] | None = None,
     ) -> Component:
         """Make a component on a node while the assembly runs, in no composite yet.
+
+        Without a node it is a composite of this process, whose calls between nodes may pass it.
 
         Raises:
             InstantiationError: it cannot be made in its node process.
         """
-        if not is_component_name(name):
-            raise InstantiationError(f"'{name}' cannot name a component", cure=NAME_RULE)
-        membrane = _membrane_of(described(controllers, name))
-        if not _can_be_mirrored(membrane) or (content is None) is not membrane.kind.is_composite:
-            raise InstantiationError(
-                "on a node a component is a primitive with a content, or a composite without one",
-                component=name,
-            )
         # Elsewhere it keeps the path under which it was made, wherever it is added or renamed here.
+        path = f"{MADE}/{next(self._numbers)}/{name}"
+        content_class: Any = content
+        made_here: object = None
+        if node is not None and content is not None and not isinstance(content, builtins.type):
+            made_here = content()  # what is no class cannot be imported: what it makes is sent
+            content_class = builtins.type(made_here)
         plan = ComponentPlan(
             name=name,
-            path=f"{MADE}/{next(self._numbers)}/{name}",
+            path=path,
             component_type=type,
-            membrane=membrane,
-            content=content,
+            membrane=_membrane_of(description),
+            content=content_class,
             attributes=(),
             interceptors=(),
             rounds=(),
@@ -120,22 +107,34 @@ class NodeFactory:
             notes=NO_NOTES,
             location=NOWHERE,
         )
-        mirror = self._mirror(plan, node)
-        self._host.exports.publish(plan.path, mirror)
-        return mirror
+        made = self._here(plan) if node is None else self._mirror(plan, node, made_here)
+        self._host.exports.publish(path, made)
+        return made
 
-    def _mirror(self, plan: ComponentPlan, node: NodeProcess) -> Component:
+    def _here(self, plan: ComponentPlan) -> Component:
+        membrane = plan.membrane
+        is_plain = membrane.kind is MembraneKind.COMPOSITE and not membrane.is_template
+        if not is_plain or membrane.description:
+            with placed(None):
+                return make_component(plan)
+        made = PassedComposite(
+            plan.name,
+            plan.component_type,
+            describe_membrane(membrane),
+            self._placements.composite_changed,
+        )
+        made.attach()
+        return made
+
+    def _mirror(self, plan: ComponentPlan, node: NodeProcess, content: object = None) -> Component:
         self._placements.load(plan, node)
         there = replace(plan, components=(), shared=(), bindings=(), attributes=())
-        content = MirroredContent(self._host, self._placements, there, node)
+        mirrored = MirroredContent(self._host, self._placements, there, node)
         description = describe_membrane(plan.membrane)
-        mirror: Mirror | MirroredComposite
-        if plan.membrane.kind is MembraneKind.COMPOSITE:
-            mirror = MirroredComposite(plan.name, plan.component_type, description, content)
-        else:
-            mirror = Mirror(plan.name, plan.component_type, description, content)
-        content.mirror = mirror
-        self._placements.place(content)
+        kind = MirroredComposite if plan.membrane.kind.is_composite else Mirror
+        mirror = kind(plan.name, plan.component_type, description, mirrored)
+        mirrored.mirror = mirror
+        self._placements.place(mirrored, content)
         mirror.attach()
         return mirror
 
@@ -149,5 +148,19 @@ def _membrane_of(description: MembraneDescription) -> MembranePlan:
     return MembranePlan(kind, description)
 
 
-def _can_be_mirrored(membrane: MembranePlan) -> bool:
-    return not membrane.is_template and membrane.kind is not MembraneKind.PARAMETRIC_COMPOSITE
+class _On(ComponentPlace):
+    """A node process on which the instances of a template are made."""
+
+    def __init__(self, factory: NodeFactory, node: NodeProcess) -> None:
+        self._factory = factory
+        self._node = node
+
+    def make(
+        self,
+        name: str,
+        type: ComponentType,
+        controllers: MembraneDescription,
+        content: Callable[[], Any] | None,
+    ) -> Component:
+        """Make an instance there."""
+        return self._factory.make_on(self._node, name, type, controllers, content)

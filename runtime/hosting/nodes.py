@@ -2,68 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import cycle
 from typing import Any
 
-from gcm.components.declarations import declared_type
 from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
+from gcm.factory import ComponentPlace
 from gcm.interfaces.types import ComponentType
-from gcm.membranes.descriptions import ACTIVE, PRIMITIVE
+from gcm.membranes.content import ContentController
 
-NewOn = Callable[[str, str, ComponentType, "MembraneDescription | str", Any], Component]
-"""Makes a component on a node: the node's name, then what `gcm.new_component` is given."""
+Content = Callable[[], Any]
+MakeOn = Callable[[str, str, ComponentType, MembraneDescription, "Content | None"], Component]
+"""Makes a component on the node of that name, of what `gcm.new_component` is given.
+
+Where no node is named, it is made in the present process.
+"""
 
 
-class MachineNode:
+class MachineNode(ComponentPlace):
     """A node of the machine that has a process for components, by its `site/cluster/node`.
 
     What is made on it is used from here like any other component: added to composites, bound,
     started, found. It is stopped at first, and lives until it is terminated or the machine ends.
 
     >>> node = machine.nodes()["lab/rack/blade1"]                       # doctest: +SKIP
-    >>> worker = node.primitive(Worker)                                 # doctest: +SKIP
+    >>> worker = gcm.primitive(Worker, node=node)                       # doctest: +SKIP
     >>> worker.start(); worker.stub("work", Work).work(1)               # doctest: +SKIP
     """
 
-    def __init__(self, name: str, host: str, new_on: NewOn) -> None:
+    def __init__(self, name: str, host: str, make_on: MakeOn) -> None:
         self.name = name
         self.host = host
-        self._new_on = new_on
+        self._make_on = make_on
 
     def __repr__(self) -> str:
         """Return the name, and the host that the node is on."""
         return f"<node {self.name} on {self.host}>"
 
-    def new(
+    def make(
         self,
         name: str,
         type: ComponentType,
-        controllers: MembraneDescription | str,
-        content: type[Any] | None = None,
+        controllers: MembraneDescription,
+        content: Content | None,
     ) -> Component:
-        """Make a component here, as `gcm.new_component` does in this process.
+        """Make a component here; `gcm.new_component` and its like do that.
 
         Raises:
-            InstantiationError: as there, or the content's module cannot be imported on the node.
+            InstantiationError: it cannot be made, or its module cannot be imported on the node.
             GridError: the machine has ended.
         """
-        return self._new_on(self.name, name, type, controllers, content)
+        return self._make_on(self.name, name, type, controllers, content)
 
-    def primitive(
+
+class NodesInTurn(ComponentPlace):
+    """Nodes on which primitives take turns; composites live in the present process."""
+
+    def __init__(self, nodes: Sequence[MachineNode], make_on: MakeOn) -> None:
+        self._turns = cycle(nodes)
+        self._make_on = make_on
+
+    def make(
         self,
-        content: type[Any],
-        name: str = "",
-        *,
-        type: ComponentType | None = None,
-        controllers: MembraneDescription | str = PRIMITIVE,
+        name: str,
+        type: ComponentType,
+        controllers: MembraneDescription,
+        content: Content | None,
     ) -> Component:
-        """Make a primitive of a class here, as `gcm.primitive` does in this process."""
-        called = name or content.__name__.lower()
-        return self.new(called, type or declared_type(content), controllers, content)
-
-    def active(
-        self, content: type[Any], name: str = "", *, type: ComponentType | None = None
-    ) -> Component:
-        """Make an active object here: a primitive with a queue and a thread of its own."""
-        return self.primitive(content, name, type=type, controllers=ACTIVE)
+        """Make a primitive on the next node, or a composite."""
+        if ContentController in controllers.controllers:
+            return self._make_on("", name, type, controllers, content)
+        return next(self._turns).make(name, type, controllers, content)

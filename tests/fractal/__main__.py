@@ -1,6 +1,7 @@
 """The conformance table of the Fractal specification, each clause checked now.
 
     python -m tests.fractal              the table, with a verdict for each clause
+    python -m tests.fractal --nodes 4    the same, where primitives live on so many nodes
     python -m tests.fractal --markdown   what docs/fractal.md has of it
 
 Exit code 0 means that every check passed.
@@ -11,8 +12,10 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
+from gcm import placed
 from tests.fractal.clause import Clause
 from tests.fractal.table import TOPICS, in_markdown
+from tests.running_nodes import running_nodes
 
 FAILS = "FAILS"
 
@@ -34,6 +37,14 @@ def main(arguments: list[str]) -> int:
     if "--markdown" in arguments:
         print(in_markdown(), end="")
         return 0
+    if "--nodes" in arguments:
+        with running_nodes(int(arguments[arguments.index("--nodes") + 1])) as nodes, placed(nodes):
+            return show()
+    return show()
+
+
+def show() -> int:
+    """Judge all clauses and print what comes of it."""
     counted: Counter[str] = Counter()
     for topic in TOPICS:
         print(f"\n{topic.title}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gcm import ComponentType, Role, SuperController
+from gcm import AttributeController, ComponentType, Role, SuperController
 from gcm.errors import (
     IllegalContentError,
     IllegalLifeCycleError,
@@ -112,7 +112,7 @@ def in_two_composites() -> None:
     for box in (left, right):
         box.bind("server", shared.server("server"))
     left.start()
-    shared.content.size = 2
+    shared.controller(AttributeController).set("size", 2)
     assert shared.state == "started"
     assert left.server("server").stub.say("x") == "xx"  # type: ignore[attr-defined]
 

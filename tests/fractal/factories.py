@@ -11,7 +11,7 @@ import gcm
 from gcm import PRIMITIVE, ComponentType, new_component
 from gcm.errors import InstantiationError
 from tests.fractal.clause import Topic
-from tests.fractal.parts import FULL, SERVER, WITH_CLIENT, Caller, Speaker, interface_names
+from tests.fractal.parts import FULL, SERVER, WITH_CLIENT, Caller, Echo, Speaker, interface_names
 
 TOPIC = Topic("Generic factory")
 
@@ -119,9 +119,12 @@ def a_content_without_its_interface() -> None:
     "is plain Python",
 )
 def a_content_without_binding_controller() -> None:
-    part, other = (new_component(name, FULL, "primitive", Caller) for name in "ab")
+    part = new_component("a", FULL, "primitive", Caller)
+    other = new_component("b", SERVER, "primitive", Speaker)
     part.bind("client", other.server("server"))
-    assert part.content.client is not None
+    other.start()
+    part.start()
+    assert part.stub("server", Echo).say("x") == "x"
 
 
 @TOPIC.rule(

@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
+from gcm import placed
+from gcm.factory import ComponentPlace
 from tests.fractal.clause import Clause
 from tests.fractal.table import clauses, in_markdown
+from tests.running_nodes import running_nodes
 from tools.on_grids import ROOT
 
-
-@pytest.mark.parametrize(
+EACH = pytest.mark.parametrize(
     "clause", [pytest.param(one, id=f"{topic.title}-{one.name}") for topic, one in clauses()]
 )
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[ComponentPlace]:
+    with running_nodes(4) as place:
+        yield place
+
+
+@EACH
 def test_the_framework_does_what_the_table_says(clause: Clause) -> None:
     clause.check()
+
+
+@EACH
+def test_it_does_so_where_primitives_are_on_nodes(clause: Clause, nodes: ComponentPlace) -> None:
+    with placed(nodes):
+        clause.check()
 
 
 def test_the_document_shows_the_table() -> None:

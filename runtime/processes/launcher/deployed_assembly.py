@@ -20,7 +20,7 @@ from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.hosting.node import NodeFacts
 from runtime.hosting.node_factory import MADE, NodeFactory
-from runtime.hosting.nodes import MachineNode
+from runtime.hosting.nodes import MachineNode, NodesInTurn
 from runtime.hosting.other_node import NodeProcess
 from runtime.hosting.remote_references import find_remote
 from runtime.lifecycle.events import AssemblyEnded, NodeLost, StepFailed, StepUp
@@ -34,9 +34,7 @@ from runtime.transport.errors import TransportError
 
 if TYPE_CHECKING:
     from gcm.adl.plan import AssemblyPlan, ComponentPlan
-    from gcm.components.membrane import MembraneDescription
     from gcm.components.model import Component
-    from gcm.interfaces.types import ComponentType
 
 _log = logging.getLogger(__name__)
 
@@ -187,19 +185,18 @@ class DeployedAssembly:
             for name in sorted(self._nodes)
         }
 
-    def _make_on(
-        self,
-        node: str,
-        name: str,
-        type: ComponentType,
-        controllers: MembraneDescription | str,
-        content: Any,
-    ) -> Component:
+    def taking_turns(self, timeout: float | None = None) -> NodesInTurn:
+        """Return all nodes as one place; waits and raises as `started` does."""
+        return NodesInTurn(tuple(self.nodes(timeout).values()), self._make_on)
+
+    def _make_on(self, node: str, name: str, *what: Any) -> Component:
         if self._why_over or self._factory is None:
             raise GridError(
-                f"no component can be made on {node} any more", cause=self._why_over, place=node
+                f"the component {name} cannot be made any more",
+                cause=self._why_over,
+                place=node,
             )
-        return self._factory.new(self._nodes[node], name, type, controllers, content)
+        return self._factory.make_on(self._nodes[node] if node else None, name, *what)
 
     # --- nodes ----------------------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from gcm.invocation import Invocation
     from gcm.membranes.lifecycle import State
     from runtime.coupling.component import CodeComponent
-    from runtime.hosting.nodes import MachineNode
+    from runtime.hosting.nodes import MachineNode, NodesInTurn
     from runtime.processes.launcher.bindings import ReportedBinding
     from runtime.processes.launcher.deployed_assembly import DeployedAssembly
 
@@ -252,9 +252,20 @@ class Machine:
             TimeoutError: it takes longer than that.
             GridError: there is no assembly, or the machine has ended.
 
-        >>> worker = machine.nodes()["lab/rack/blade1"].active(Worker)      # doctest: +SKIP
+        >>> there = machine.nodes()["lab/rack/blade1"]            # doctest: +SKIP
+        >>> worker = gcm.active(Worker, node=there)               # doctest: +SKIP
         """
         return self._assembled().nodes(timeout)
+
+    def taking_turns(self, timeout: float | None = None) -> NodesInTurn:
+        """Return all nodes as one place, where primitives take turns on them.
+
+        Composites that are made there live in the present process. Raises as `nodes` does.
+
+        >>> with gcm.placed(machine.taking_turns()):              # doctest: +SKIP
+        ...     farm = make_farm()                                # doctest: +SKIP
+        """
+        return self._assembled().taking_turns(timeout)
 
     def _assembled(self) -> DeployedAssembly:
         if self._deployed is None:

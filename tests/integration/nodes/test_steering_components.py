@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gcm import ContentController, MigrationController, NameController, submit
+from gcm import (
+    ContentController,
+    MigrationController,
+    NameController,
+    active,
+    composite,
+    primitive,
+    submit,
+)
 from gcm.documents import Diagnostics
 from gcm.errors import IllegalContentError, IllegalLifeCycleError, InstantiationError
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
@@ -160,14 +168,14 @@ def test_components_are_made_on_nodes_while_the_assembly_runs(plan: DeploymentPl
             "lab/rack/blade1", "lab/rack/blade2", "office/desk/node0", "office/desk/node1"
         ]  # fmt: skip
         parts: Any = sys.modules["steered_parts"]
-        alone = nodes["lab/rack/blade2"].active(parts.Worker)
+        alone = active(parts.Worker, node=nodes["lab/rack/blade2"])
         alone.start()
         assert alone.stub("work", parts.Work).work(2) == ("lab/rack/blade2", 4)
         alone.stop()
         alone.terminate()
-        box = nodes["office/desk/node1"].new("box", root.type, "composite")
-        chief = nodes["lab/rack/blade2"].primitive(parts.Chief, "deputy")
-        worker = nodes["lab/rack/blade1"].primitive(parts.Worker, "third")
+        box = composite("box", root.type, node=nodes["office/desk/node1"])
+        chief = primitive(parts.Chief, "deputy", node=nodes["lab/rack/blade2"])
+        worker = primitive(parts.Worker, "third", node=nodes["lab/rack/blade1"])
         for one in (chief, worker):
             box.controller(ContentController).add(one)
         chief.bind("helper", worker.server("work"))
@@ -181,12 +189,11 @@ def test_components_are_made_on_nodes_while_the_assembly_runs(plan: DeploymentPl
         assert root.server("serve").stub.work(3) == ("lab/rack/blade1", 6)
         root.find("box/fourth").controller(MigrationController).migrate("office/desk/node0")
         assert root.server("serve").stub.work(4) == ("office/desk/node0", 8)
+        absent = type("Absent", (parts.Worker,), {"__module__": "steered_parts"})
         with pytest.raises(InstantiationError, match="there is no 'Absent' in the module"):
-            nodes["lab/rack/blade1"].primitive(
-                type("Absent", (parts.Worker,), {"__module__": "steered_parts"})
-            )
-    with pytest.raises(GridError, match="no component can be made on lab/rack/blade1 any more"):
-        nodes["lab/rack/blade1"].primitive(parts.Worker)
+            primitive(absent, node=nodes["lab/rack/blade1"])
+    with pytest.raises(GridError, match="worker cannot be made any more"):
+        primitive(parts.Worker, node=nodes["lab/rack/blade1"])
 
 
 def test_a_call_after_a_lost_node_has_ended_the_run_is_refused(plan: DeploymentPlan) -> None:
