@@ -58,7 +58,7 @@ def messages(
         yield _indented(head, text)
     elif first.why or first.who in paths:  # an exit code that an assembly chose says enough
         yield first.why or f"{paths[first.who]} ended with code {first.code}"
-    if because := _because(failures, names):
+    if because := _because(failures, names, len(ranks)):
         yield because
     if failures.survived and isinstance(first, RankDeath):
         yield _survived(failures, names)
@@ -78,10 +78,12 @@ def _what(failure: Failure) -> str:
     return "; ".join(part for part in (words, seen.exception, failure.why) if part)
 
 
-def _because(failures: Failures, known: RankNames) -> str:
+def _because(failures: Failures, known: RankNames, ranks: int) -> str:
     others = failures.consequences
     parts = []
-    if others:
+    if len(others) == ranks - 1 > 1 and all(isinstance(one, RankDeath) for one in others):
+        parts.append(f"the other {len(others)} ranks were ended")  # who else, is no question
+    elif others:
         ordered = sorted(others, key=lambda one: not isinstance(one, RankDeath))
         names = known.names([one.who for one in ordered], MOST_NAMES)
         were = "was" if len(others) == 1 else "were"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NoReturn
 
@@ -185,6 +188,24 @@ def abort(code: int, error: BaseException | None = None) -> None:
         code = code & 0xFF or 1
         told = {"code": code, "why": f"called MPI.Abort({code})", **last_words_of_abort(error)}
         link.wrapper.health.aborted(link.name, told)
+
+
+@contextmanager
+def without_words_of_the_library() -> Iterator[None]:
+    """Leave out what the native MPI writes about an abort.
+
+    It names a rank of its own cluster, beside the line of the launcher that names that of the grid.
+    """
+    sys.stderr.flush()
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def leave(code: int) -> NoReturn:

@@ -295,7 +295,7 @@ def program_frame(frame: FrameType) -> FrameType:
 def stacks() -> tuple[tuple[str, str], ...]:
     """Return the name and stack of each thread of the program, as tracebacks show them.
 
-    A stack ends where it enters our MPI.
+    A stack ends with the line of the program that entered our MPI.
     """
     import traceback
 
@@ -305,7 +305,8 @@ def stacks() -> tuple[tuple[str, str], ...]:
         name = names.get(thread)
         if name is None or name.startswith("gcm-"):
             continue
-        summary = traceback.extract_stack(_entered(frame) or frame)
+        entered = _entered(frame)
+        summary = traceback.extract_stack(entered.f_back if entered is not None else frame)
         own = [
             one
             for one in summary
