@@ -479,7 +479,6 @@ def test_a_time_for_the_whole_run_ends_it_and_says_what_the_ranks_were_doing(
         f"stack of MainThread in {FIRST}:",
         f'  File "{tmp_path}/program.py", line 9, in <module>',
         "    world.recv(source=1)",
-        *(one for one in said.splitlines() if "object_calls.py" in one or "complete(m" in one),
         f"stack of MainThread in {SECOND}:",
         f'  File "{tmp_path}/program.py", line 10, in <module>',
         "    time.sleep(60)",
