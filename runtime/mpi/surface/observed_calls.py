@@ -41,7 +41,10 @@ if TYPE_CHECKING:
             ...
 
         def ends(self, call: MadeCall, kept: Any) -> None:
-            """Take note of its end. It may change the result of a call that has raised nothing."""
+            """Take note of its end. It may change the result of a call that has raised nothing.
+
+            Whoever has heard of the beginning hears of the end, whatever other listeners raise.
+            """
             ...
 
 
@@ -122,6 +125,16 @@ def as_program(call: Callable[[], object]) -> None:
 def _put_around(cls: type[Any], row: calls.MpiCall, function: Callable[..., Any]) -> None:
     """Replace a call of a class by one that listeners hear of."""
     listeners: list[CallListener] = []
+    around: Any = _observed(row, function, listeners)
+    around.__name__ = around.__qualname__ = row.name
+    around.__doc__, around.listeners = function.__doc__, listeners
+    setattr(cls, row.name, staticmethod(around) if hasattr(function, "__self__") else around)
+
+
+def _observed(
+    row: calls.MpiCall, function: Callable[..., Any], listeners: list[CallListener]
+) -> Callable[..., Any]:
+    """Return a function around a call; the listeners may become more."""
     taken = row.arguments[1:] if row.is_of_class else row.arguments
     names = tuple(one.name for one in taken)
 
@@ -136,28 +149,37 @@ def _put_around(cls: type[Any], row: calls.MpiCall, function: Callable[..., Any]
         latest.is_heard = True
         try:
             one = listeners[0]  # nearly always there is one, and lists take their time
-            others: tuple[tuple[CallListener, Any], ...] = ()
+            others: list[tuple[CallListener, Any]] | None = None
             kept = one.begins(made)
-            if len(listeners) > 1:
-                others = tuple((other, other.begins(made)) for other in listeners[1:])
             try:
+                if len(listeners) > 1:
+                    others = []
+                    others.extend((other, other.begins(made)) for other in listeners[1:])
                 result = made.function(*made.args, **made.options)
                 made.result = None if result is None else _ours(result)
             except BaseException as error:
                 made.error = error
                 raise
             finally:
-                one.ends(made, kept)
-                for other, of_other in others:
-                    other.ends(made, of_other)
+                if others is None:
+                    one.ends(made, kept)
+                else:
+                    _tell_all(made, [(one, kept), *others])
         finally:
             latest.is_heard = False
         return made.result
 
-    around: Any = observed_call
-    around.__name__ = around.__qualname__ = row.name
-    around.__doc__, around.listeners = function.__doc__, listeners
-    setattr(cls, row.name, staticmethod(around) if hasattr(function, "__self__") else around)
+    return observed_call
+
+
+def _tell_all(made: MadeCall, heard: list[tuple[CallListener, Any]]) -> None:
+    """Tell listeners of an end, in their order; each hears it, whatever others raise."""
+    (listener, kept), *others = heard
+    try:
+        listener.ends(made, kept)
+    finally:
+        if others:
+            _tell_all(made, others)
 
 
 def _ours(result: Any) -> Any:
