@@ -25,6 +25,9 @@ _LONGEST = 400
 RECEIVE, SEND, COLLECTIVE, UNKNOWN = "receive", "send", "collective", "unknown"
 """The kinds of parts of a call. What a request of native MPI waits for is unknown."""
 
+_MOST_MEMBERS = 1 << 17
+"""More than any machine has ranks: a report that says more would fill the launcher's memory."""
+
 Run = tuple[str, int, int]
 """Consecutive ranks of a cluster: the cluster, the first and the last rank."""
 
@@ -52,6 +55,8 @@ class KnownCommunicator:
         """Return what a rank has sent, as `plain` makes it; raises UnreadableReport."""
         values = read_fields(plain, _COMMUNICATOR)
         members = _rows(values.pop("members", ()), str, int, int)
+        if sum(max(0, last + 1 - first) for _, first, last in members) > _MOST_MEMBERS:
+            raise UnreadableReport(f"it has more than {_MOST_MEMBERS} members")
         return cls(values.get("id", ""), _text(values.get("name", "")), members)
 
     @property

@@ -92,3 +92,9 @@ def test_texts_of_a_program_are_cleaned_where_they_are_read() -> None:
     (wait,) = (state := RankState.parse("0:0:1", told.plain)).waits
     assert (wait.comm.name, wait.where) == (r"gate\n\x1b[2J", r"a\x07.py:1")
     assert state.intercepted == (r"\r",)
+
+
+def test_a_communicator_of_more_ranks_than_there_can_be_is_refused() -> None:
+    for members in ([["0:0", 0, 10**12]], [["0:0", 0, 99_999], ["0:1", 0, 99_999]]):
+        with pytest.raises(UnreadableReport, match="^it has more than 131072 members$"):
+            KnownCommunicator.parse({"id": "1f", "members": members})
