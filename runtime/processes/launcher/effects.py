@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
@@ -195,19 +196,32 @@ class Executor:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End what is left and let go of all places, in parallel."""
-        self._ranks.end()
-        self._results.give_up()
+        """End what is left and let go of all places, in parallel.
+
+        Each service ends, whatever one before it raises.
+        """
+        with ExitStack() as ends:
+            for end in reversed((*self._ends(),)):  # a stack calls the last one first
+                ends.callback(end)
+
+    def _ends(self) -> Iterator[Callable[[], object]]:
+        """Yield what ends the services, in this order."""
+        yield self._ranks.end
+        yield self._results.give_up
         if self._input is not None:
-            self._input.close()
-        self._helpers.kill()
+            yield self._input.close
+        yield self._helpers.kill
         for tunnels in self._handshakes.tunnels:
-            tunnels.close()
-        self._places.close()
-        self._host.close()
-        self._output.finish()
-        if self._assembly is not None and self._assembly.result is not None:
-            self._output.line(ASSEMBLY, "stdout", self._assembly.result)
+            yield tunnels.close
+        yield self._places.close
+        yield self._host.close
+        yield self._output.finish
+        if self._assembly is not None:
+            yield partial(self._show_result, self._assembly)
+
+    def _show_result(self, assembly: DeployedAssembly) -> None:
+        if assembly.result is not None:
+            self._output.line(ASSEMBLY, "stdout", assembly.result)
 
     def do(self, effect: Effect) -> None:
         """Let the service that owns the part do it, without waiting for what it leads to."""

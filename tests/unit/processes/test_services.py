@@ -72,6 +72,25 @@ def test_each_effect_has_one_owner(plan: DeploymentPlan) -> None:
         assert made.services.effects == {*get_args(Effect)} - {Show, Finish}
 
 
+class EndedTunnels:
+    def __init__(self, name: str, ended: list[str]) -> None:
+        self._name, self._ended = name, ended
+
+    def close(self) -> None:
+        self._ended.append(self._name)
+        if self._name == "first":
+            raise OSError("no such tunnel")
+
+
+def test_each_service_ends_although_one_before_it_cannot(plan: DeploymentPlan) -> None:
+    ended: list[str] = []
+    raising = pytest.raises(OSError, match="^no such tunnel$")
+    with raising, executor(plan) as (made, _, _):
+        tunnels: list[Any] = made._handshakes.tunnels
+        tunnels += [EndedTunnels("first", ended), EndedTunnels("second", ended)]
+    assert ended == ["first", "second"]
+
+
 def test_an_effect_with_two_owners_is_a_fault_of_this_package() -> None:
     services = RunServices((), lambda _: None)
     services.add({Explain: print}, {StepKind.FETCH: print})
