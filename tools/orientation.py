@@ -6,7 +6,7 @@
   another file was called: whoever reads along has to remember where it was. `--places` lists the
   lines to which one comes back.
 - Texts taken apart by `partition(":")`, in functions that are no parsers.
-- Files that read frames of Python, and modules of `runtime/mpi` that wrap calls of MPI.
+- Files that read frames of Python, and those between a program and MPI that wrap its calls.
 - Lines of code of `runtime/mpi`.
 """
 
@@ -23,6 +23,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("gcm", "runtime")
+SURFACE = Path("runtime", "mpi", "surface")
+"""What stands between a program and the calls of MPI."""
+
 FRAMES = {"f_locals", "f_back", "co_code", "_current_frames", "_getframe"}
 
 PROFILE = '''
@@ -124,9 +127,23 @@ def reads_frames(tree: ast.Module) -> bool:
 
 
 def wraps_calls(tree: ast.Module) -> bool:
-    """Return whether a file gives functions the names of those that they wrap."""
-    names = (one for one in ast.walk(tree) if isinstance(one, ast.Name | ast.Attribute))
-    return any((one.id if isinstance(one, ast.Name) else one.attr) == "wraps" for one in names)
+    """Return whether a file puts functions around calls that it is given."""
+    return any(_surrounds(one) for one in ast.walk(tree) if isinstance(one, ast.FunctionDef))
+
+
+def _surrounds(function: ast.FunctionDef) -> bool:
+    """Return whether a function in it calls an argument of it with whatever it gets itself."""
+    given = {one.arg for one in function.args.args}
+    inner = (one for one in ast.walk(function) if isinstance(one, ast.FunctionDef))
+    return any(
+        isinstance(one, ast.Call)
+        and isinstance(one.func, ast.Name)
+        and one.func.id in given
+        and any(isinstance(each, ast.Starred) for each in one.args)
+        for made in inner
+        if made is not function
+        for one in ast.walk(made)
+    )
 
 
 def lines_of_code(root: Path, folder: str) -> int:
@@ -174,7 +191,8 @@ def main(root: Path) -> None:
     rows += [('partition(":") outside of parsers', sum(partitions(tree) for _, tree in parsed))]
     frames = [str(path) for path, tree in parsed if reads_frames(tree)]
     rows += [("files that read frames", len(frames)), *(("", path) for path in frames)]
-    wrappers = [p for p, tree in parsed if p.parts[:2] == ("runtime", "mpi") and wraps_calls(tree)]
+    surface = [(path, tree) for path, tree in parsed if path.parent == SURFACE]
+    wrappers = [path for path, tree in surface if wraps_calls(tree)]
     rows += [("files that wrap calls of MPI", len(wrappers)), *(("", path) for path in wrappers)]
     rows += [("lines of code of runtime/mpi", lines_of_code(root, "runtime/mpi"))]
     for name, value in rows:
