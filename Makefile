@@ -18,7 +18,9 @@ RESULTS = --junitxml build/results/$@.xml
 BUDGET ?= 900
 
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
+# Who looks at a terminal sees how far an installation is.
+QUIET := $(shell test -t 2 || echo --quiet --quiet)
+PIP := $(BIN)/python -m pip install $(QUIET) --disable-pip-version-check
 # Many short processes import the packages: none of them should have to compile them first, not even
 # where Python is told to write no bytecode.
 COMPILE := $(BIN)/python -m compileall -q gcm runtime

@@ -9,11 +9,22 @@ from gcm.documents import Diagnostics, Severity
 from runtime.cli.line.options import Options
 from runtime.cli.load import write_findings_of
 from runtime.deployment import Application, Deployment
-from runtime.deployment.planning.program_files import ProgramFiles, copies, readable, what_to_do
+from runtime.deployment.language.table import LANGUAGE
+from runtime.deployment.planning.program_files import (
+    MB,
+    ProgramFiles,
+    copies,
+    readable,
+    what_to_do,
+    what_to_leave_out,
+)
 from runtime.launchers.errors import StagingFailed
 from runtime.shown_text import shown
 
 MOST_SHOWN = 5
+
+MUCH = 10 * MB
+"""So many bytes of a program folder, often of earlier results, are worth a hint."""
 
 
 def look_at_programs(deployment: Deployment, options: Options) -> Mapping[str, ProgramFiles] | None:
@@ -39,6 +50,15 @@ def look_at_programs(deployment: Deployment, options: Options) -> Mapping[str, P
             continue
         _warn(code, files, diagnostics)
         is_agreed = options.dry_run or not files.exceeds(code.stage_limit)
+        if _is_surprising(code, files) and not options.dry_run:
+            where = "a cluster" if len(clusters) == 1 else f"each of {len(clusters)} clusters"
+            diagnostics.report(
+                "much-to-copy",
+                f"the program folder of application '{name}' is copied to {where}: {files}",
+                code.location,
+                hint=what_to_leave_out(code, files),
+                severity=Severity.WARNING,
+            )
         if not is_agreed and not _agrees(code, files, len(clusters)):
             diagnostics.report(
                 "too-much-to-copy",
@@ -49,6 +69,13 @@ def look_at_programs(deployment: Deployment, options: Options) -> Mapping[str, P
             )
     write_findings_of(diagnostics, options.format)
     return None if diagnostics.errors else found
+
+
+def _is_surprising(code: Application, files: ProgramFiles) -> bool:
+    """Return whether much is copied, and nobody has said how much is right."""
+    usual = LANGUAGE.elements["application"].attribute("stage-limit")
+    assert usual is not None, "the language has it"
+    return MUCH < files.size <= code.stage_limit * MB and str(code.stage_limit) == usual.default
 
 
 def surveyed(deployment: Deployment) -> Mapping[str, ProgramFiles]:

@@ -195,11 +195,18 @@ def copies(deployment: Deployment) -> dict[str, list[DeployedCluster]]:
 def what_to_do(application: Application, files: ProgramFiles) -> str:
     """Return how to make a program folder small enough, given what is in it."""
     limit = max(-(-files.size // MB), -(-len(files.files) // FILES_FOR_EACH_MB))
+    return (
+        f'{what_to_leave_out(application, files)}, write stage-limit="{limit}", '
+        'or stage="no" if all clusters have this folder under the same path'
+    )
+
+
+def what_to_leave_out(application: Application, files: ProgramFiles) -> str:
+    """Return what is largest in a program folder, and where to say that it is not copied."""
     largest = ", ".join(f"{shown(path)} {readable(size)}" for path, size in files.largest())
     return (
         f"the largest: {largest}; leave out what the program does not need in "
-        f'{application.folder}/{IGNORE_FILE}, as in a .gitignore, write stage-limit="{limit}", '
-        'or stage="no" if all clusters have this folder under the same path'
+        f"{application.folder}/{IGNORE_FILE}, as in a .gitignore"
     )
 
 

@@ -219,6 +219,19 @@ def test_more_than_the_limit_is_refused_with_the_largest_and_the_cure(
     assert deploy('<application script="looks.py" stage-limit="2"/>', machine).returncode == 0
 
 
+def test_much_is_copied_with_a_hint_unless_it_is_said_how_much_is_right(
+    deploy: Deploy, folder: Path, tmp_path: Path
+) -> None:
+    with open(folder / "data" / "earlier.bin", "wb") as file:
+        file.truncate(11_000_000)
+    machine = grid(cluster("a", folder=str(tmp_path / "made")))
+    for limit, is_told in (("", True), ('stage-limit="12"', False)):
+        answer = deploy(f'<application script="looks.py" {limit}/>', machine)
+        assert answer.returncode == 0
+        assert ("warning[much-to-copy]" in answer.stderr) == is_told
+        assert ("the largest: data/ 11.0 MB" in answer.stderr) == is_told
+
+
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 201)])
 def test_on_a_terminal_it_is_a_question(
     folder: Path, tmp_path: Path, answer: str, code: int
