@@ -1,8 +1,9 @@
 """Runs small random programs with one random fault each; prints what was not right, as JSON.
 
-Run it where nobody else uses the temporary folder and the shared memory (as the test of it does):
+`python -m tools.random_faults` starts it where nobody else uses the temporary folder and the shared
+memory:
 
-    random_faults.py HOW_MANY SEED [FIRST [KIND]]
+    random_faults.py HOW_MANY SEED FIRST KIND
 
 A kind is where runs take place, and what fails there: `processes` of a run on this machine, its
 `machine` (disks, terminal, signals, sleep), the `network` or ssh between hosts, a `slurm`, or a
@@ -513,7 +514,7 @@ class Watch:
         return self._is_late
 
 
-def main(count: int, seed: int, first: int = 0, kind: str = "processes") -> dict[str, object]:
+def main(count: int, seed: int, first: int, kind: str) -> dict[str, object]:
     """Return what was not right in so many runs, and how often each fault was."""
     FOLDER.mkdir(exist_ok=True)
     (folder := FOLDER / "work").mkdir()
@@ -536,5 +537,5 @@ def main(count: int, seed: int, first: int = 0, kind: str = "processes") -> dict
 
 
 if __name__ == "__main__":
-    count, seed, first, kind = [*sys.argv[1:], "0", "processes"][:4]
+    count, seed, first, kind = sys.argv[1:]
     print(json.dumps(main(int(count), int(seed), int(first), kind)))
