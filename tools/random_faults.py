@@ -77,10 +77,10 @@ def table(runs: Iterable[Played]) -> Iterator[str]:
 def play(kind: str, count: int, seed: int, first: int) -> Iterator[Played]:
     """Play so many runs, and yield each as it ends; raises if the bench itself fails."""
     words = (str(count), str(seed), str(first), kind)
+    command, pipe = alone(sys.executable, BENCH, *words), subprocess.PIPE
     with subprocess.Popen(
-        alone(sys.executable, BENCH, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=own_environment(),
-    ) as bench:  # fmt: skip
+        command, stdout=pipe, stderr=pipe, text=True, env=own_environment()
+    ) as bench:
         assert bench.stderr is not None
         other = []
         for line in bench.stderr:

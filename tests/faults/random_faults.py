@@ -345,19 +345,24 @@ class Remains:
         end = time.monotonic() + within
         while (found := self._left(told)) and time.monotonic() < end:
             time.sleep(0.1)
+        SPARED.update(self._processes())  # the next runs have not left these
         return found
 
     def _left(self, told: str) -> list[str]:
         kept = self.kept(told)
         found = [f"file {one} {inside(one)}" for one in sorted(self._new()) if one not in kept]
-        mark = f"GCM_TEST_RUN={os.getpid()}\0".encode()
-        for pid in processes():
-            with suppress(OSError):
-                if mark in Path(f"/proc/{pid}/environ").read_bytes() and pid not in SPARED:
-                    name = called(pid)
-                    if name != "gcm-peer" and not is_daemon(pid):
-                        found.append(f"process {pid} {name}")
+        found += [f"process {pid} {called(pid)}" for pid in self._processes()]
         return found + self._place.left()
+
+    @staticmethod
+    def _processes() -> list[int]:
+        mark = f"GCM_TEST_RUN={os.getpid()}\0".encode()
+        found = []
+        for pid in processes().keys() - SPARED:
+            with suppress(OSError):
+                if mark in Path(f"/proc/{pid}/environ").read_bytes():
+                    found.append(pid)
+        return sorted(pid for pid in found if called(pid) != "gcm-peer" and not is_daemon(pid))
 
     def _new(self) -> set[Path]:
         return names_in(self._place.temporary()) - self._before
@@ -383,6 +388,7 @@ class Remains:
 
 OWN_TRACEBACK = re.compile(r"^ *File \"[^\"]*/(runtime|gcm)/\w+", re.MULTILINE)
 SPARED = {os.getpid()}
+"""Processes that no run has left: this one, and those that an earlier run has."""
 
 
 def is_daemon(pid: int) -> bool:
