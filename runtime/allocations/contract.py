@@ -116,6 +116,7 @@ class BatchSystem(ABC):
 
         `lease` is that file, relative to the home folder. Only the job's own clock counts, since
         that of another host may be wrong. Where the file is gone, nobody wants the nodes any more.
+        Whoever was killed before it removed the file leaves that to the job.
         """
         looks = max(1, round(request.lease / LOOK))
         return "\n".join(
@@ -150,4 +151,6 @@ while
     esac
     before=$now
     [ "$same" -lt {looks} ]
-do sleep {pause}; done"""
+do sleep {pause}; done
+rm -f "$lease" "$lease.new"
+"""

@@ -7,7 +7,9 @@ system prints, each line with `|`, and then what is read of that.
 from __future__ import annotations
 
 import shlex
+import subprocess
 from collections.abc import Iterator
+from os import defpath
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,12 @@ def test_the_script_of_each_system_holds_the_nodes_by_its_lease(name: str) -> No
     assert script.startswith("#!/bin/sh\n#")
     assert 'lease="$HOME/.cache/lease"\n' in script
     assert '    [ "$same" -lt 2 ]\n' in script
+
+
+def test_a_job_removes_a_lease_that_nobody_writes_any_more(tmp_path: Path) -> None:
+    script = batch_system("slurm").script(JobRequest("slurm", lease=10.0), "gcm-1", ".cache/lease")
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache/lease").write_text("7\n")  # by somebody who was killed
+    hurried = script.replace("sleep 5", "sleep 0")
+    subprocess.run(["sh", "-c", hurried], env={"HOME": str(tmp_path), "PATH": defpath}, check=True)
+    assert list((tmp_path / ".cache").iterdir()) == []
