@@ -12,6 +12,7 @@ import hashlib
 import os
 import platform
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ _LIBRARIES = ("-ldl", "-lpthread")
 _OPEN_MPI = "libmpi.so.40"
 _WORK = "compiling-"
 _SEPARATORS = ": \t\n"  # of LD_PRELOAD, where nothing can escape them
+_ROOT = 0, 65534  # the second is how root is seen in a container that has another one
 _PATIENCE = 300.0  # seconds; compilers may start slowly from a network
 
 
@@ -82,7 +84,7 @@ def compiled_shim(program: str, compiler: str, library: str, environment: Mappin
         # All front-ends of a machine would compile it at once.
         with open(os.path.join(folder, "lock"), "a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not os.path.exists(target):
+            if not _is_ours(target):
                 _compile(text, target, compiler, program, environment)
     except OSError as fault:
         raise refused(
@@ -130,10 +132,33 @@ def _folder() -> str:
         raise OSError(f"LD_PRELOAD cannot name a file in {folder!r}")
     for one in (os.path.dirname(folder), folder):
         os.makedirs(one, mode=0o700, exist_ok=True)
+    _refuse_what_others_change(folder)
+    return folder
+
+
+def _refuse_what_others_change(folder: str) -> None:
+    """Raise PermissionError if another account can put something in the place of a file in there.
+
+    Whoever may write above it could exchange whole folders, but for those in a sticky one such as
+    `/tmp`. Groups may write there: what they share has the program in it, too.
+    """
     found = os.stat(folder)
     if found.st_uid != os.getuid() or found.st_mode & 0o022:
         raise PermissionError(f"others can write into {folder}")
-    return folder
+    while (above := os.path.dirname(folder)) != folder:
+        folder, found = above, os.stat(above)
+        is_open = found.st_mode & 0o002 and not found.st_mode & stat.S_ISVTX
+        if is_open or found.st_uid not in (os.getuid(), *_ROOT):
+            raise PermissionError(f"others can exchange what is in {folder}")
+
+
+def _is_ours(library: str) -> bool:
+    """Tell whether a library is there that this account has made, and no link to another one."""
+    try:
+        found = os.lstat(library)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid()
 
 
 def _run(command: list[str], program: str, environment: Mapping[str, str], given: str = "") -> str:

@@ -146,6 +146,36 @@ def test_a_library_is_kept_where_nobody_else_writes(
     assert "that only you can write" in refusal.value.cure
 
 
+def test_a_library_is_kept_nowhere_below_what_others_may_exchange(
+    found_job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "cache" / "gcm").mkdir(parents=True)
+    (tmp_path / "cache" / "gcm").chmod(0o777)
+    with pytest.raises(NoSharedWorld, match="others can exchange what is in .*/cache/gcm"):
+        library(found_job, tmp_path)
+    (tmp_path / "cache" / "gcm").chmod(0o1777)  # as /tmp, where each has its own
+    assert library(found_job, tmp_path).exists()
+
+
+@pytest.mark.needs_root
+def test_a_library_of_another_account_is_not_loaded(
+    found_job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kept = library(found_job, tmp_path)
+    kept.write_text("planted while others could write there")
+    os.chown(kept, 4321, 4321)
+    assert library(found_job, tmp_path).read_text() == "\n"
+    kept.unlink()
+    (tmp_path / "elsewhere").write_text("planted")
+    kept.symlink_to(tmp_path / "elsewhere")
+    assert library(found_job, tmp_path).read_text() == "\n"
+    os.chown(tmp_path / "gcm", 4321, 4321)
+    with pytest.raises(NoSharedWorld, match="others can exchange what is in .*/gcm"):
+        library(found_job, tmp_path)
+
+
 @pytest.mark.parametrize("name", ["my cache", "a:b"])
 def test_a_folder_is_refused_that_the_linker_would_take_for_two(
     found_job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
