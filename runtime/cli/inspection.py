@@ -143,6 +143,19 @@ def running_deployments() -> list[int]:
     return sorted(process for process, users in _listening().items() if me in (0, *users))
 
 
+def _is_of(user: int, process: int) -> bool:
+    """Tell whether the user listens under the name of a run: anybody can take that."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.setblocking(False)
+        try:
+            connection.connect(f"\0{_PREFIX}{user}/{process}")
+        except BlockingIOError:  # many ask just now: who is asked next says more
+            return True
+        except OSError:
+            return False
+        return _user_of(connection) == user
+
+
 def _listening() -> Mapping[int, list[int]]:
     """Return which processes seem to be runs, and whose: anybody can take such a name."""
     found: dict[int, list[int]] = {}
@@ -162,7 +175,12 @@ def only_run(command: str) -> int | None:
     Raises:
         UsageError: there are several.
     """
-    runs = running_deployments()
+    me, named = os.getuid(), _listening()
+    runs = [
+        process
+        for process in sorted(named)
+        if any(me in (0, user) and _is_of(user, process) for user in named[process])
+    ]
     if len(runs) > 1:
         raise UsageError(
             f"you have {len(runs)} runs: processes {', '.join(map(str, runs))}",

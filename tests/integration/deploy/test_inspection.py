@@ -131,9 +131,11 @@ def test_who_takes_the_name_of_another_users_run_is_neither_shown_nor_told_of() 
         assert impostor.stdout.readline() == "here\n"
         try:
             listed, named = gcm_deploy("ps"), gcm_deploy("ps", str(impostor.pid))
+            watched = gcm_deploy("top")
         finally:
             impostor.kill()
     assert str(impostor.pid) not in listed.stdout + listed.stderr
+    assert str(impostor.pid) not in watched.stdout + watched.stderr  # nor as one of several
     assert (named.returncode, named.stderr) == (
         202,
         f"gcm-deploy: process {impostor.pid} is not one of your runs. gcm-deploy ps lists the runs"
