@@ -50,13 +50,15 @@ class Lab:
         return PeerFolder(self.base / who.replace(":", "-"))
 
     def start(self, who: str, supernodes: tuple[str, ...] = (), more: str = "") -> Address:
-        """Start a daemon that finds these supernodes."""
+        """Start a daemon that finds these supernodes, at its port if it has been there before."""
         folder = self.folder(who)
         folder.make()
         if not folder.credential.exists():
             self.authority.invite(Principal.parse(who), _now()).write(folder.credential)
         known = [str(self.addresses[one]) for one in supernodes]
-        folder.configuration.write_text(f"supernodes = {known}\n{QUICK}{more}")
+        port = self.addresses[who].port if who in self.addresses else 0
+        settings = QUICK.replace("ports = 0", f"ports = {port}")
+        folder.configuration.write_text(f"supernodes = {known}\n{settings}{more}")
         boot(folder)
         found = find_running(folder)
         assert found is not None
