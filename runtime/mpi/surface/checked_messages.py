@@ -91,8 +91,12 @@ class Messages:
             note.begin()
         self.log.notes[id(note)] = note
 
-    def completed(self, request: Any, note: Note, status: MPI.Status) -> None:
-        """Take note of the end of a request."""
+    def completed(
+        self, request: Any, note: Note, status: MPI.Status, error: BaseException | None = None
+    ) -> None:
+        """Take note of the end of a request, which may be an error: a message may not fit."""
+        if error is not None and status.source == MPI.ANY_SOURCE:
+            note.receive = None  # nobody knows what has come
         if note.spec is not None and note.sum not in (None, _sum_of(note.spec)):
             text = "the data of a send were changed before it was waited for"
             self.log.fault("changed", text, note.call)
@@ -266,11 +270,11 @@ class _OneCompletion(_Listener):
         return note
 
     def ends(self, call: MadeCall, note: Note | None) -> None:
-        """Take note of what is complete."""
-        if note is None or call.error is not None:
+        """Take note of what is complete, as it is after an error, too."""
+        if note is None:
             return
-        if call.row.kind == "wait" or is_flagged(call.result):
-            self.messages.completed(call.on, note, call.given["status"])
+        if call.error is not None or call.row.kind == "wait" or is_flagged(call.result):
+            self.messages.completed(call.on, note, call.given["status"], call.error)
 
 
 class _SeveralCompletions(_Listener):
@@ -290,14 +294,33 @@ class _SeveralCompletions(_Listener):
 
     def ends(self, call: MadeCall, notes: list[Note | None]) -> None:
         """Take note of those that are complete."""
-        if call.error is not None:
-            return
         requests, name = call.on, call.row.arguments[1].name
         statuses: Any = call.given.get(name)
+        if call.error is not None:
+            self._failed(requests, notes, [] if name == "status" else statuses, call.error)
+            return
         for at, place in enumerate(completed_places(call.row.name, call.result, len(requests))):
             if (done := notes[place]) is not None:
                 status = statuses if name == "status" else statuses[at]
                 self.messages.completed(requests[place], done, status)
+
+    def _failed(
+        self, requests: Any, notes: list[Note | None], statuses: Any, error: BaseException
+    ) -> None:
+        """Take note of those that an error has completed.
+
+        Those have a null handle, or where MPI says which have failed, a status that is not pending.
+        """
+        told = isinstance(error, MPI.Exception) and error.error_class == MPI.ERR_IN_STATUS
+        unknown = MPI.Status()
+        for place, note in enumerate(notes):
+            if note is None:
+                continue
+            of_all = told and len(statuses or ()) == len(requests)
+            is_null = requests[place] == MPI.REQUEST_NULL
+            if is_null or (of_all and statuses[place].error != MPI.ERR_PENDING):
+                status = statuses[place] if of_all else unknown
+                self.messages.completed(requests[place], note, status, error)
 
 
 class _Frees(_Listener):
