@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 MOST_LIBRARIES = 200
 """Libraries of a program that are looked into; those of a large one are some dozens."""
 
+_OF_DEBIAN = f"{os.uname().machine}-linux-gnu"
+DEFAULT_FOLDERS = (
+    *(f"/lib/{_OF_DEBIAN}", f"/usr/lib/{_OF_DEBIAN}"),
+    *("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"),
+)
+"""Where most systems have most of their libraries."""
+
 _LIBRARY = re.compile(r"libmpi(ch\w*|cxx|fort\w*|_\w+)?[-.]")
 _NEEDED, _STRINGS, _RPATH, _RUNPATH = 1, 5, 15, 29
 _LOADED, _DYNAMIC = 1, 2
@@ -89,6 +96,36 @@ def all_libraries(path: str, environment: Mapping[str, str]) -> dict[str, str]:
             except OSError:
                 continue
     return libraries
+
+
+_reaches: dict[str, bool] = {}
+
+
+def reaches_mpi(path: str, environment: Mapping[str, str]) -> bool:
+    """Tell whether a file is linked with an MPI, directly or not; no process is started for it.
+
+    What was looked into before is not read again. Raises OSError if the file itself cannot be read.
+    """
+    real = os.path.realpath(path)
+    if real in _reaches:
+        return _reaches[real]
+    _reaches[real] = False  # those that need each other
+    needed, search = _linked(real)
+    if any(map(is_mpi_library, needed)):
+        _reaches[real] = True
+        return True
+    origin = os.path.dirname(real)
+    own = [re.sub(r"\$ORIGIN|\$\{ORIGIN\}", origin, one) for one in search]
+    beside = [one for one in environment.get("LD_LIBRARY_PATH", "").split(os.pathsep) if one]
+    for name in needed:
+        found = find_library(name, [*own, *beside, *DEFAULT_FOLDERS])
+        try:
+            if found and reaches_mpi(found, environment):
+                _reaches[real] = True
+                return True
+        except OSError:
+            continue
+    return False
 
 
 def libraries_of_program(path: str) -> list[str] | None:

@@ -135,8 +135,8 @@ class Appeals(Protocol):
     def checked(self, member: str, report: Facts) -> None:
         """Report calls that have to fit those of other ranks; see `runtime.checks.report_from`."""
 
-    def uses_native_mpi(self, member: str, files: list[str]) -> None:
-        """Report libraries of the program, new ones, that call an MPI beside mpi4py."""
+    def uses_native_mpi(self, member: str, files: list[str], why: str) -> None:
+        """Report new libraries of the program that compute on one cluster, and why they do."""
 
 
 class References(Protocol):

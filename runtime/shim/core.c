@@ -44,8 +44,10 @@ typedef intptr_t Word; /* any argument of MPI, as Python gets it */
 
 /* --- the library of this process's MPI ------------------------------------------------------- */
 
+static void *own_mpi; /* that of a Python program, where it is in nobody's scope; see `loaded.c` */
+
 static void *next(const char *name) {
-    void *found = dlsym(RTLD_NEXT, name);
+    void *found = dlsym(own_mpi ? own_mpi : RTLD_NEXT, name);
     if (!found) {
         fprintf(stderr, "%s is not in the MPI of this cluster\n", name);
         _exit(1);
@@ -126,6 +128,7 @@ static struct {
     int (*ensure)(void);
     void (*release)(int);
     void *(*save)(void);
+    void *(*state)(void);
     Object *(*number)(long);
     long (*value)(Object *);
     Object *(*call)(Object *, Object **, size_t, Object *);
@@ -147,6 +150,7 @@ EXPORTED void gcm_install(Object **given) {
     python.ensure = dlsym(everywhere, "PyGILState_Ensure");
     python.release = dlsym(everywhere, "PyGILState_Release");
     python.save = dlsym(everywhere, "PyEval_SaveThread");
+    python.state = dlsym(everywhere, "PyGILState_GetThisThreadState");
     python.number = dlsym(everywhere, "PyLong_FromLong");
     python.value = dlsym(everywhere, "PyLong_AsLong");
     python.call = dlsym(everywhere, "PyObject_Vectorcall");
@@ -173,10 +177,12 @@ static long ask(int function, const Word *words, int count) {
     Object *arguments[24], *answer;
     long value = -(long)MPI_ERR_OTHER; /* whatever happens there, it is no success */
     if (UNLIKELY(!is_attached)) {      /* once for a thread: its state stays, without the lock */
-        python.ensure();
-        python.save();
+        if (!python.state()) {         /* a thread of Python has one */
+            python.ensure();
+            python.save();
+            __cxa_thread_atexit_impl(detach, NULL, &__dso_handle);
+        }
         is_attached = 1;
-        __cxa_thread_atexit_impl(detach, NULL, &__dso_handle);
     }
     int before = python.ensure();
     for (int at = 0; at < count; at++) arguments[at] = python.number(words[at]);
@@ -446,32 +452,27 @@ EXPORTED int MPI_Comm_size(MPI_Comm comm, int *size) {
     return MPI_SUCCESS;
 }
 
-/* A native duplicate is the token: so attributes are copied, by the functions they have for that. */
-static int duplicated(MPI_Comm comm, MPI_Comm *made, int code, void *caller) {
-    if (code) return code;
-    Word words[] = {WORD(comm), WORD(*made)};
-    return served(comm, DUPLICATE, words, 2, NULL, 0, caller);
+static int duplicated(MPI_Comm comm, MPI_Info info, MPI_Comm *made, void *caller) {
+    Word words[] = {WORD(comm), WORD(info)};
+    return served(comm, DUPLICATE, words, 2, made, sizeof *made, caller);
 }
 
 EXPORTED int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made) {
     CHECK_LIFE();
-    int code = NATIVE(MPI_Comm_dup)(comm, made);
-    return grid_comm(comm) ? duplicated(comm, made, code, CALLER) : code;
+    if (!grid_comm(comm)) return NATIVE(MPI_Comm_dup)(comm, made);
+    return duplicated(comm, MPI_INFO_NULL, made, CALLER);
 }
 
 EXPORTED int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made) {
     CHECK_LIFE();
-    int code = NATIVE(MPI_Comm_dup_with_info)(comm, info, made);
-    return grid_comm(comm) ? duplicated(comm, made, code, CALLER) : code;
+    if (!grid_comm(comm)) return NATIVE(MPI_Comm_dup_with_info)(comm, info, made);
+    return duplicated(comm, info, made, CALLER);
 }
 
-/* The token is there at once, since its attributes are copied by the call. */
 static int begun_duplicate(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request,
                            void *caller) {
-    int code = NATIVE(MPI_Comm_dup_with_info)(comm, info, made);
-    if (code) return code;
-    Word words[] = {WORD(comm), WORD(*made)};
-    return served(comm, BEGIN_DUPLICATE, words, 2, request, sizeof *request, caller);
+    Word words[] = {WORD(comm), WORD(info), (Word)made};
+    return served(comm, BEGIN_DUPLICATE, words, 3, request, sizeof *request, caller);
 }
 
 EXPORTED int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request) {
@@ -489,12 +490,18 @@ EXPORTED int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *mad
 }
 #endif
 
+/* What Python answers: the native communicator is left, or it is freed, too. */
+enum { LEFT, FREED };
+
 static int freed(MPI_Comm *comm, int function(MPI_Comm *), void *caller) {
     CHECK_LIFE();
     if (*comm == MPI_COMM_WORLD || !grid_comm(*comm)) return function(comm);
     Word words[] = {WORD(*comm)};
-    int code = served(*comm, FREE_COMM, words, 1, NULL, 0, caller);
-    return code ? code : function(comm); /* which deletes its attributes */
+    long answer = ask(FREE_COMM, words, 1);
+    if (answer < 0) return failed(*comm, (int)-answer, caller);
+    if (answer == LEFT) return function(comm); /* which deletes its attributes */
+    *comm = MPI_COMM_NULL;
+    return MPI_SUCCESS;
 }
 
 EXPORTED int MPI_Comm_free(MPI_Comm *comm) { return freed(comm, NATIVE(MPI_Comm_free), CALLER); }
@@ -667,5 +674,3 @@ EXPORTED int __libc_start_main(Main *main, int argc, char **argv, void (*init)(v
     }
     return start(main, argc, argv, init, fini, rtld_fini, stack_end);
 }
-
-/* --- generated from here on --------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-"""The C text of the library: `core.c`, and a function for each that takes a spanning handle.
+"""The C text of the library: what is written by hand, and a function for each spanning handle.
 
 Names and types are those of the header of the MPI for which it is compiled, so that nothing has to
 be translated, and so that nothing is left out which only that MPI has.
@@ -23,6 +23,7 @@ _CHECKS = {
 }
 """How the handles are told that Python knows, by their types."""
 
+_BY_HAND = ("core.c", "loaded.c")
 _IN_ONE_CLUSTER = "Use a communicator of one cluster for it."
 _HANDLES = ("MPI_Comm", "MPI_Group", "MPI_Message", "MPI_Request")
 _SAME = ("Mrecv", "Imrecv")
@@ -115,8 +116,8 @@ def _parameter(text: str) -> CParameter | None:
 
 def source(header: str) -> str:
     """Return the text of the library for an MPI with this header, behind the preprocessor."""
-    core = files("runtime.shim").joinpath("core.c").read_text()
-    return core + "".join(map(_function, prototypes(header)))
+    by_hand = (files("runtime.shim").joinpath(name).read_text() for name in _BY_HAND)
+    return "\n".join(by_hand) + "".join(map(_function, prototypes(header)))
 
 
 def _function(prototype: CFunction) -> str:

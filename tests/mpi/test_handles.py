@@ -1,4 +1,4 @@
-"""Native code that is given a communicator: never does it compute on one of several clusters."""
+"""Native code that is given a communicator over several clusters: it finds all of them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,15 @@ NATIVE = """
 
 
 @NEAR_AND_FAR
-def test_asking_for_its_handle_names_the_way_out(grid: Grid) -> None:
+def test_where_the_library_cannot_be_had_asking_for_a_handle_names_reason_and_way_out(
+    grid: Grid,
+) -> None:
     said = grid(
         "1+1",
         """
+        import os
         from mpi4py import MPI
+        os.environ["XDG_CACHE_HOME"] = "/tmp/a:b"
         world = MPI.COMM_WORLD
         asked = (lambda c: c.handle, lambda c: c.py2f(), lambda c: c.toint(), MPI._addressof,
             MPI._handleof)
@@ -38,7 +42,7 @@ def test_asking_for_its_handle_names_the_way_out(grid: Grid) -> None:
             try:
                 ask(world)
             except NotImplementedError as error:
-                print("several clusters" in str(error) and "MPI.COMM_CLUSTER" in str(error))
+                print("cannot name a file in" in str(error) and "MPI.COMM_CLUSTER" in str(error))
         print({type(ask(MPI.COMM_CLUSTER)) for ask in asked}, MPI._sizeof(world) > 0)
         """,
     )
@@ -47,7 +51,7 @@ def test_asking_for_its_handle_names_the_way_out(grid: Grid) -> None:
 
 @NEAR_AND_FAR
 @pytest.mark.parametrize("layout", ["2+1", "1|2"])
-def test_native_code_sees_a_communicator_of_one_cluster(grid: Grid, layout: str) -> None:
+def test_native_code_finds_all_clusters_behind_a_handle(grid: Grid, layout: str) -> None:
     said = grid(
         layout,
         NATIVE
@@ -55,15 +59,34 @@ def test_native_code_sees_a_communicator_of_one_cluster(grid: Grid, layout: str)
     for comm in (MPI.COMM_CLUSTER, MPI.COMM_CLUSTER.Dup(), MPI.COMM_SELF):
         assert size(comm) == comm.size
     inter = world.Split(world.rank == 0).Create_intercomm(0, world, world.rank == 0)
-    for comm in (world, world.Dup(), world.Create_cart([3]), inter):
-        try:
-            print(size(comm))
-        except MPI.NotOnTheGrid as error:
-            print(type(comm).__name__, str(error).split()[1])
+    made = (world, world.Dup(), world.Create_cart([3]), inter)
+    print([size(comm) == comm.size for comm in made])
+    copy = handle()
+    assert mpi.MPI_Comm_dup(handle.from_address(MPI._addressof(world)), ctypes.byref(copy)) == 0
+    of_c = MPI.Comm.fromhandle(copy.value & 0xFFFFFFFF if ctypes.sizeof(copy) == 4 else copy.value)
+    print(type(of_c) is MPI.Intracomm, of_c.allreduce(1), of_c.Compare(world) == MPI.CONGRUENT)
+    assert mpi.MPI_Comm_free(ctypes.byref(copy)) == 0
+    print(MPI.Comm.f2py(world.py2f()) == world, MPI._handleof(world) == world.handle)
+    group, found = world.Get_group(), ctypes.c_int()
+    mpi.MPI_Group_size(handle.from_address(MPI._addressof(group)), ctypes.byref(found))
+    print(found.value)
     """,
     )
-    kinds = ["Intracomm", "Intracomm", "Cartcomm", "Intercomm"]
-    assert said == {rank: [f"{kind} {kind}" for kind in kinds] for rank in said}
+    lines = ["[True, True, True, True]", "True 3 True", "True True", "3"]
+    assert said == {rank: lines for rank in said}
+
+
+@NEAR_AND_FAR
+def test_a_grid_of_one_cluster_has_the_handle_of_its_communicator(grid: Grid) -> None:
+    said = grid(
+        "2",
+        NATIVE
+        + """
+    print(size(world), size(world.Dup()), MPI.Comm.fromhandle(world.handle) == world)
+    print(MPI.Comm.f2py(world.py2f()).size, MPI._handleof(world) == world.handle)
+    """,
+    )
+    assert said == {rank: ["2 2 True", "2 True"] for rank in said}
 
 
 @on("1+1")

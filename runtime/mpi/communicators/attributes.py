@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mpi4py import MPI
 
 from runtime.mpi.communicators.classes import near, null, wrap
-from runtime.mpi.progress.predefined import predefined
+from runtime.mpi.process import native_code
+from runtime.mpi.progress.predefined import predefined, world_is_grid
 
 if TYPE_CHECKING:
     from runtime.mpi.progress.membership import CommunicatorMembers
@@ -86,6 +87,13 @@ An attribute would not do: callbacks at its deletion may run after the attribute
 def remember(members: CommunicatorMembers) -> None:
     """Register a membership by the handle of its native communicator."""
     _members_of[members.native.handle] = members
+    if native_code.tokens is not None:
+        native_code.tokens.add(members)
+
+
+def remembered() -> list[CommunicatorMembers]:
+    """Return the memberships of all communicators that the program has."""
+    return list(_members_of.values())
 
 
 def free_native(members: CommunicatorMembers) -> None:
@@ -95,6 +103,8 @@ def free_native(members: CommunicatorMembers) -> None:
     members.native.Free()
     if _members_of.get(handle) is members:
         del _members_of[handle]
+    if native_code.tokens is not None:
+        native_code.tokens.remove(handle)
 
 
 def let_looks_end() -> None:
@@ -108,6 +118,8 @@ def face_of(native: MPI.Comm) -> MPI.Comm:
     nobody: MPI.Comm = null()
     if not native:
         return nobody
+    if native == MPI.COMM_WORLD and world_is_grid():
+        return predefined().comms["COMM_WORLD"]  # what code in C means by it
     kept = _members_of.get(native.handle)
     known = (one for one in predefined().comms.values() if one == native)
     found: MPI.Comm | None = wrap(kept) if kept is not None else next(known, None)

@@ -10,6 +10,7 @@ from mpi4py import MPI
 
 from runtime.mpi.communicators import group_algebra as algebra
 from runtime.mpi.communicators.group_algebra import Likeness, Members
+from runtime.mpi.process import native_code
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.predefined import running_engine, world_is_grid
 from runtime.mpi.values.faults import as_mpi
@@ -53,7 +54,7 @@ class Group(MPI.Group, metaclass=SubstituteType):
         if near or not members:
             self = cls(MPI.Group.Incl(_reached(engine), near))
         else:
-            self = cls(MPI.COMM_SELF.Get_group())
+            self = cls(MPI.Group.Incl(_group_of_native(True), [0]))  # a handle of its own
         if len(near) < len(members):
             self._engine, self._indexes = engine, members
         return self
@@ -165,6 +166,8 @@ class Group(MPI.Group, metaclass=SubstituteType):
 
     def Free(self) -> None:
         """Become GROUP_NULL."""
+        if _engine_of(self) and native_code.tokens is not None:
+            native_code.tokens.remove_group(self)
         MPI.Group.Free(self)
         if _engine_of(self):
             self._engine, self._indexes = None, ()

@@ -16,10 +16,11 @@ _WORD = ctypes.c_ssize_t
 
 
 class ShimLibrary:
-    """The library that was preloaded into this process."""
+    """The library that was loaded or preloaded into this process."""
 
-    def __init__(self) -> None:
-        self._library: Any = ctypes.CDLL(None)
+    def __init__(self, path: str | None = None) -> None:
+        """Find it where it is loaded; `path` is None if it was preloaded."""
+        self._library: Any = ctypes.CDLL(path)
         self._library.gcm_remember.argtypes = (_WORD, *[ctypes.c_int] * 3)
         self._library.gcm_forget.argtypes = (_WORD, ctypes.c_int)
         self._library.gcm_first_request.restype = _WORD

@@ -1,4 +1,4 @@
-"""Runs the C program of this process: lets it begin, does what it asks, and reports its faults."""
+"""Does what code in C asks, and tells its faults; runs the C program of this process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from runtime.mpi.from_c.groups import GroupCalls
 from runtime.mpi.from_c.library import ShimLibrary
 from runtime.mpi.from_c.point_to_point import MessageCalls
 from runtime.mpi.from_c.requests import Requests
-from runtime.mpi.from_c.values import Values
+from runtime.mpi.from_c.values import Values, write_handle
 from runtime.mpi.surface import lifetime, mpi_module
 from runtime.shim import ASKED, SERVED
 
@@ -46,47 +46,30 @@ class _LatestFault(threading.local):
     fault: tuple[str, BaseException] = "", MPI.Exception(MPI.ERR_OTHER)
 
 
-class CProgram:
-    """The program that has this process, before it begins."""
+class CallsFromC:
+    """What code in C asks of Python in this process, and how its faults are told."""
 
-    def __init__(self) -> None:
-        """Make COMM_WORLD what it is in Python, and errors what MPI says."""
-        self._library = ShimLibrary()
-        world = mpi_module.COMM_WORLD
-        self._values = Values(self._library, world)
-        self._requests = Requests(self._library.first_request)
+    def __init__(self, library: ShimLibrary, values: Values) -> None:
+        """Make COMM_WORLD what it is in Python, if that has several clusters."""
+        self._library, self._values = library, values
+        self._requests = Requests(library.first_request)
         self._latest = _LatestFault()
         self._left_to_tell = _MOST_TOLD
         table: dict[str, Call] = {}
         for kind in (MessageCalls, CollectiveCalls, CommunicatorCalls, GroupCalls):
             table |= kind(self._values, self._requests).table()
         own = {name: getattr(self, f"_{name}", None) or self._of_requests(name) for name in ASKED}
-        self._library.install(
-            [
-                *(
-                    self._guarded(_NAMES.get(name, f"MPI_{name.capitalize()}"), own[name])
-                    for name in ASKED
-                ),
-                *(self._guarded(name, table[name]) for name in SERVED),
-            ]
-        )
+        self._functions = [
+            *(
+                self._guarded(_NAMES.get(name, f"MPI_{name.capitalize()}"), own[name])
+                for name in ASKED
+            ),
+            *(self._guarded(name, table[name]) for name in SERVED),
+        ]
+        library.install(self._functions)
+        world = mpi_module.COMM_WORLD
         if getattr(world, "_members", None) is not None:
-            self._library.let_world_be_grid(world.Get_rank(), world.Get_size())
-        for comm in (MPI.COMM_WORLD, MPI.COMM_SELF):  # as a program finds it; ours are copies
-            MPI.Comm.Set_errhandler(comm, MPI.ERRORS_ARE_FATAL)
-
-    def run(self) -> int:
-        """Let it begin; return its exit code when it ends."""
-        return self._library.run()
-
-    def finish(self) -> None:
-        """Finalise MPI, unless the program has done that."""
-        if not MPI.Is_finalized():
-            lifetime.Finalize()
-
-    def end(self) -> None:
-        """End the process; it does not return."""
-        self._library.end()
+            library.let_world_be_grid(world.Get_rank(), world.Get_size())
 
     def _of_requests(self, name: str) -> Call:
         names = {"free_request": "free"}
@@ -140,7 +123,7 @@ class CProgram:
 
     def _end_all(self, code: int, why: str) -> NoReturn:
         link = current()
-        assert link is not None, "a C program is a rank"
+        assert link is not None, "code in C is served in ranks"
         told = {"code": code & 0xFF or 1, "why": why, **last_words(None)}
         link.wrapper.health.aborted(link.name, told)
         if not MPI.Is_finalized():
@@ -152,18 +135,16 @@ class CProgram:
         lifetime.Finalize()
         return 0
 
-    def _duplicate(self, parent: int, token: int) -> int:
-        self._values.remember(token, self._values.comm(parent).Dup())
-        return 0
+    def _duplicate(self, parent: int, info: int) -> int:
+        return self._values.duplicate(parent, info)
 
-    def _begin_duplicate(self, parent: int, token: int) -> int:
-        made, request = self._values.comm(parent).Idup()
-        self._values.remember(token, made, self._values.comm(parent))
+    def _begin_duplicate(self, parent: int, info: int, made: int) -> int:
+        handle, request = self._values.begin_duplicate(parent, info)
+        write_handle(made, 0, handle)
         return self._requests.keep(request, parent)
 
     def _free_comm(self, handle: int) -> int:
-        self._values.forget_comm(handle).Free()
-        return 0
+        return self._values.free(handle)
 
     def _free_group(self, handle: int) -> int:
         self._values.forget_group(handle)
@@ -172,3 +153,27 @@ class CProgram:
     def _free_type(self, handle: int) -> int:
         self._values.forget_type(handle)
         return 0
+
+
+class CProgram(CallsFromC):
+    """The program that has this process, before it begins."""
+
+    def __init__(self) -> None:
+        """Make errors what MPI says: fatal."""
+        library = ShimLibrary()
+        super().__init__(library, Values(library, mpi_module.COMM_WORLD))
+        for comm in (MPI.COMM_WORLD, MPI.COMM_SELF):  # as a program finds it; ours are copies
+            MPI.Comm.Set_errhandler(comm, MPI.ERRORS_ARE_FATAL)
+
+    def run(self) -> int:
+        """Let it begin; return its exit code when it ends."""
+        return self._library.run()
+
+    def finish(self) -> None:
+        """Finalise MPI, unless the program has done that."""
+        if not MPI.Is_finalized():
+            lifetime.Finalize()
+
+    def end(self) -> None:
+        """End the process; it does not return."""
+        self._library.end()

@@ -117,11 +117,39 @@ class Values:
     _kept: dict[int, tuple[Any, Any]] = {}  # noqa: RUF012 - a process has one program
     """What mpi4py made for the program stays until that frees it."""
 
-    def forget_comm(self, handle: int) -> Any:
-        """Return a communicator whose token ends."""
+    def duplicate(self, handle: int, info: int) -> int:
+        """Return the handle of a duplicate."""
+        token = self._copied_token(handle, info)
+        return self._stands_for(token, self.comm(handle).Dup(), handle)
+
+    def begin_duplicate(self, handle: int, info: int) -> tuple[int, MPI.Request]:
+        """Return the handle of a duplicate, and the request that says when it may be used."""
+        token = self._copied_token(handle, info)
+        made, request = self.comm(handle).Idup()
+        return self._stands_for(token, made, handle), request
+
+    @staticmethod
+    def _copied_token(handle: int, info: int) -> MPI.Comm:
+        """Return a duplicate of a token: attributes are copied by functions they have for that."""
+        hints = MPI.Info.fromhandle(info)
+        given = MPI.Comm.fromhandle(handle)
+        token = given.Dup(hints if hints != MPI.INFO_NULL else None)
+        MPI.Comm.Set_errhandler(token, given.Get_errhandler())
+        return token
+
+    def _stands_for(self, token: MPI.Comm, comm: Any, alike: int) -> int:
+        """Let a token stand for a communicator with the ranks of another; return its handle."""
+        made = native_handle(token)
+        self.remember(made, comm, self.comm(alike))
+        self._kept[made] = comm, token
+        return made
+
+    def free(self, handle: int) -> int:
+        """Free a communicator, whose token the library frees: LEFT in `core.c`."""
         self.library.forget(handle, COMMUNICATOR)
         self._kept.pop(handle, None)
-        return self.comms.pop(handle)
+        self.comms.pop(handle).Free()
+        return 0
 
     def group(self, handle: int) -> Any:
         """Return a group, of several clusters or of one."""

@@ -1,9 +1,9 @@
 """Extension modules that take communicators through mpi4py's C interface.
 
-Native code sees one MPI only, and would take a communicator over several clusters for the part of
-it that is in this cluster. C, C++ and Rust ask `PyMPIComm_Get` for the handle, which refuses such a
-communicator here. Cython reads the handle from the object itself, where it cannot be missing, since
-mpi4py's own `Datatype.Pack` reads it there, too: a warning names the module when it is imported.
+C, C++ and Rust ask `PyMPIComm_Get` for the handle, and Cython reads it from the object itself. The
+library that stands before MPI is loaded for them. Where it cannot be had, code in C would take a
+communicator over several clusters for the part of it that is in this cluster: `PyMPIComm_Get`
+refuses it, and a warning names a module of Cython when it is imported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from mpi4py import MPI
+
+from runtime.mpi.communicators.attributes import face_of
 from runtime.mpi.errors import NotOnTheGrid
+from runtime.mpi.process import native_code
 from runtime.mpi.progress.predefined import running_engine
 from runtime.mpi.values.handles import CURE, check_handle
 
@@ -25,17 +29,21 @@ _IMPORTERS = ("importlib._bootstrap", "_frozen_importlib")
 
 _Getter = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)
 
-_refusing: list[object] = []
+_kept: list[object] = []
 """The functions of capsules, which do not keep them alive."""
 
 
 def c_interface(native: dict[str, Any]) -> dict[str, Any]:
     """Return mpi4py's C functions, of which ours give handles of communicators and groups."""
-    return native | {name: _checked(native[name]) for name in ("PyMPIComm_Get", "PyMPIGroup_Get")}
+    checked = {name: _checked(native[name]) for name in ("PyMPIComm_Get", "PyMPIGroup_Get")}
+    return native | checked | {"PyMPIComm_New": _with_face(native["PyMPIComm_New"])}
 
 
 def warn_of_importer() -> None:
-    """Warn of a module that reads handles itself if the caller's caller is importing one."""
+    """Warn of a module that reads handles itself if the caller's caller is importing one.
+
+    It gets the grid behind them where that is possible.
+    """
     importer = sys._getframe(2)
     if importer.f_globals.get("__name__") not in _IMPORTERS or running_engine() is None:
         return
@@ -44,11 +52,13 @@ def warn_of_importer() -> None:
     with open(spec.origin, "rb") as file:
         if b"PyMPIComm_Get" in file.read():
             return
+    if not (why := native_code.why_not()):
+        return
     import warnings
 
     warnings.warn(
         f"{spec.name} reads communicators through mpi4py's Cython interface: one over several "
-        f"clusters looks to it like the processes of this cluster alone. {CURE}.",
+        f"clusters looks to it like the processes of this cluster alone: {why}. {CURE}.",
         RuntimeWarning,
         stacklevel=3,  # the program: frames of `importlib` do not count
     )
@@ -60,15 +70,8 @@ def _checked(native: object) -> object:
     It cannot raise: ctypes has no way to leave an error behind. So it says why and returns NULL,
     and the error that Python makes of that is replaced by the reason where it arrives.
     """
-    api = ctypes.PyDLL(None)  # programs set the types of functions of `ctypes.pythonapi`
-    name_of, pointer_of, new = api.PyCapsule_GetName, api.PyCapsule_GetPointer, api.PyCapsule_New
-    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    pointer_of.restype = ctypes.c_void_p
-    pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    new.restype = ctypes.py_object
-    new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    signature = name_of(native)
-    get: Callable[[object], int] = _Getter(pointer_of(native, signature))
+    address, signature = _opened(native)
+    get: Callable[[object], int] = _Getter(address)
 
     def checked(thing: object) -> int | None:
         try:
@@ -84,9 +87,43 @@ def _checked(native: object) -> object:
             _fail_with(error, sys._getframe(1))
         return None
 
-    function = _Getter(checked)
+    return _capsule(_Getter(checked), signature)
+
+
+def _with_face(native: object) -> object:
+    """Return the C function that makes an object of a handle: of several clusters, one of ours."""
+    address, signature = _opened(native)
+    handle = (
+        ctypes.c_int if MPI._sizeof(MPI.Comm) == ctypes.sizeof(ctypes.c_int) else ctypes.c_void_p
+    )
+    maker = ctypes.PYFUNCTYPE(ctypes.py_object, handle)
+    new: Callable[[int], MPI.Comm] = maker(address)
+
+    def with_face(given: int | None) -> MPI.Comm:
+        return face_of(new(given or 0))
+
+    return _capsule(maker(with_face), signature)
+
+
+def _opened(capsule: object) -> tuple[int, bytes]:
+    """Return the address in a capsule of mpi4py, and its name, which says the types."""
+    api = ctypes.PyDLL(None)  # programs set the types of functions of `ctypes.pythonapi`
+    name_of, pointer_of = api.PyCapsule_GetName, api.PyCapsule_GetPointer
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer_of.restype = ctypes.c_void_p
+    pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    signature: bytes = name_of(capsule)
+    return pointer_of(capsule, signature), signature
+
+
+def _capsule(function: Any, signature: bytes) -> object:
+    new = ctypes.PyDLL(None).PyCapsule_New
+    new.restype, new.argtypes = (
+        ctypes.py_object,
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+    )
     kept = ctypes.c_char_p(signature)
-    _refusing.extend((function, get, kept))
+    _kept.extend((function, kept))
     return new(ctypes.cast(function, ctypes.c_void_p), kept, None)
 
 

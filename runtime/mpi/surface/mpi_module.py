@@ -34,6 +34,7 @@ from runtime.mpi.errors import OutOfStep as OutOfStep
 from runtime.mpi.errors import ProcessGone as ProcessGone
 from runtime.mpi.errors import failure_classes as _failure_classes
 from runtime.mpi.point_to_point.messages import Message as Message
+from runtime.mpi.process import native_code as _native_code
 from runtime.mpi.progress import predefined as _predefined
 from runtime.mpi.requests.requests import Prequest as Prequest
 from runtime.mpi.requests.requests import Request as Request
@@ -113,6 +114,8 @@ def _begin() -> None:
     globals().update(_worlds.start().comms)
     globals().update(_worlds.other_names())
     _worlds.handle_errors()
+    if _native_code.library is not None:
+        _native_code.library.communicators_are_made()
 
 
 globals().update({name: one for name, one in vars(_native).items() if name not in globals()})

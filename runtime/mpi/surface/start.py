@@ -114,12 +114,14 @@ def handle_errors() -> None:
 
 def _communicators(place: Place, engine: Engine | None) -> dict[str, MPI.Comm]:
     comms: dict[str, MPI.Comm] = {"COMM_SELF": near(MPI.COMM_SELF)}
+    is_grid = predefined.world_is_grid()
     if not place.is_isolated:
-        comms["COMM_CLUSTER"] = near(MPI.COMM_WORLD)
+        # Where MPI_COMM_WORLD is the grid, for code in C too, it needs a handle of its own.
+        is_apart = is_grid and engine is not None
+        comms["COMM_CLUSTER"] = near(MPI.COMM_WORLD.Dup() if is_apart else MPI.COMM_WORLD)
     for name in Communicator:
         if name not in comms:
             comms[name] = _named(place, engine, name)
-    is_grid = predefined.world_is_grid()
     comms["COMM_WORLD"] = comms["COMM_GRID" if is_grid else "COMM_CLUSTER"]
     if is_grid:
         comms["COMM_CLUSTER"].Set_name("COMM_CLUSTER")

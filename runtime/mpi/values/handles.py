@@ -1,8 +1,8 @@
-"""Handles: native code gets none of objects with members in several clusters.
+"""Handles: code in C that gets one of an object over several clusters finds the grid behind it.
 
-It would compute on one cluster of them. The object itself has the handle of the native communicator
-all the same, since mpi4py reads it there, as in `Datatype.Pack`; see also
-`runtime.mpi.surface.extensions`.
+The object has the handle of a native communicator, since mpi4py reads it there, as in
+`Datatype.Pack`. The library that stands before MPI takes that for the grid; it is loaded where it
+is not yet. Where it cannot be had, no handle is given: code in C would compute on one cluster.
 """
 
 from __future__ import annotations
@@ -14,22 +14,29 @@ from mpi4py import MPI
 
 from runtime.calls import CURES
 from runtime.mpi.errors import NotOnTheGrid
+from runtime.mpi.process import native_code
 
 CURE = CURES["handle"]
 
 
 def check_handle(thing: object) -> None:
-    """Raise NotOnTheGrid for a communicator or a group with members in several clusters."""
+    """See to it that code in C finds the members of several clusters behind a handle.
+
+    Raises NotOnTheGrid where that is not possible.
+    """
     if isinstance(thing, MPI.Comm):
         if getattr(thing, "_members", None) is None:
             return
     elif not isinstance(thing, MPI.Group) or getattr(thing, "_engine", None) is None:
         return
-    raise NotOnTheGrid(
-        f"The {type(thing).__name__} has members in several clusters: there is no handle of it, "
-        "and native code that was given one would see those of this cluster alone",
-        cure=CURE,
-    )
+    if why := native_code.why_not():
+        raise NotOnTheGrid(
+            f"The {type(thing).__name__} has members in several clusters: there is no handle of "
+            f"it, and native code that was given one would see those of this cluster alone: {why}",
+            cure=CURE,
+        )
+    if isinstance(thing, MPI.Group) and native_code.tokens is not None:
+        native_code.tokens.add_group(thing)
 
 
 def named_like(

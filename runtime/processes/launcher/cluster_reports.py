@@ -283,11 +283,11 @@ class ClusterReports:
         """Compare the calls of a rank with those of others."""
         self.waits.checks.take(parsed(member)[0], report)
 
-    def uses_native_mpi(self, member: str, files: list[str]) -> None:
+    def uses_native_mpi(self, member: str, files: list[str], why: str) -> None:
         """Warn of native code that computes on one cluster."""
-        if any(type(one) is not str for one in files):
+        if any(type(one) is not str for one in (*files, why)):
             raise UnreadableReport("these are no files")
-        self.natives.found(self.ranks.names.name(parsed(member)[0]), files)
+        self.natives.found(self.ranks.names.name(parsed(member)[0]), files, why)
 
     # --- references -----------------------------------------------------------------------------
 

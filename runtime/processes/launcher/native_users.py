@@ -15,6 +15,7 @@ from runtime.linked_mpi import is_mpi_library, libraries_of_program, mpi_library
 from runtime.shown_text import LONGEST_CELL, listed, shown
 
 _MOST_TOLD = 20
+_LONGEST_REASON = 500
 _LONGEST_SCRIPT = 1 << 16
 _MOST_WORDS = 200  # of a script that may be programs
 
@@ -27,8 +28,8 @@ class NativeUsers:
     def __init__(self) -> None:
         self._told: set[str] = set()
 
-    def found(self, rank: str, files: Sequence[str]) -> None:
-        """Take in what a rank has loaded."""
+    def found(self, rank: str, files: Sequence[str], why: str) -> None:
+        """Take in what a rank has loaded, and why that cannot see the others."""
         names = list(dict.fromkeys(map(called, files)))
         new = [name for name in names if name not in self._told]
         if not new or len(self._told) > _MOST_TOLD:
@@ -36,10 +37,10 @@ class NativeUsers:
         self._told.update(new)
         _log.warning(
             "%s in %s: native code with an MPI_COMM_WORLD of its own, which is the processes of one"
-            " cluster, so that each cluster computes a result of its own. Give it MPI.COMM_CLUSTER"
-            " and combine the results over COMM_WORLD, or run the program on one cluster"
-            " (docs/mpi.md)",
-            listed(new), rank,
+            " cluster, so that each cluster computes a result of its own: %s. Give it"
+            " MPI.COMM_CLUSTER and combine the results over COMM_WORLD, or run the program on one"
+            " cluster (docs/c.md)",
+            listed(new), rank, shown(why, _LONGEST_REASON),
         )  # fmt: skip
 
 

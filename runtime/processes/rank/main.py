@@ -225,6 +225,11 @@ def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> N
         from runtime.mpi.surface.lifetime import before_end
 
         install()
+        if link.wrapper.settings.is_joined and not options.shim:
+            from runtime.processes.rank.native_libraries import NativeLibraries
+
+            waits.libraries = NativeLibraries(link)
+            waits.libraries.watch()
         if not options.goes_on:
             waits.end_now = before_end(waits.last)
     else:

@@ -30,16 +30,17 @@ class NativeObjects:
     """Finds, of what is loaded after this was made, what is linked with an MPI; each once."""
 
     def __init__(self) -> None:
-        self._known = _loaded()
+        self._known = loaded_objects()
 
     def found(self) -> list[str]:
         """Return the files of what is new."""
-        new = _loaded() - self._known
+        new = loaded_objects() - self._known
         self._known |= new
         return sorted(filter(_calls_mpi, new))
 
 
-def _loaded() -> set[str]:
+def loaded_objects() -> set[str]:
+    """Return the programs and libraries in the memory of this process."""
     try:
         with open("/proc/self/maps", errors="replace") as maps:
             return objects_in(maps.read())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from runtime.machine.rank_states import RankState, UnreceivedMessage
     from runtime.machine.wrapper import RankWrapper
     from runtime.mpi.surface.waiting_calls import CallWatch, ThreadsLook
-    from runtime.processes.rank.native_objects import NativeObjects
+    from runtime.processes.rank.native_libraries import NativeLibraries
 
 LOOKS = 4
 """How often to look during the time after which a wait is told of."""
@@ -45,15 +45,11 @@ class RankWaits:
         self.end_now: Callable[[], None] = lambda: None
         """Does what is done before MPI is finalised, now."""
         wrapper.state_of_program = self.state
-        self._objects: NativeObjects | None = None
+        self.libraries: NativeLibraries | None = None
+        """What serves native code; None where it has the communicators of the program anyway."""
 
     def start(self) -> None:
         """Look from now on, unless nobody wants to know."""
-        settings = self._wrapper.settings
-        if settings.is_joined and settings.comm_world == "grid":
-            from runtime.processes.rank.native_objects import NativeObjects
-
-            self._objects = NativeObjects()
         if self._limit > 0:
             _thread.start_new_thread(self._run, ())
 
@@ -142,8 +138,10 @@ class RankWaits:
 
     def _look_at_native_code(self) -> None:
         """Tell of libraries that the program has loaded and that compute on this cluster alone."""
-        if self._objects is not None and (files := self._objects.found()):
-            self._wrapper.appeals.uses_native_mpi(self._wrapper.member, files)
+        if self.libraries is not None:
+            files, why = self.libraries.found()
+            if files:
+                self._wrapper.appeals.uses_native_mpi(self._wrapper.member, files, why)
 
 
 def _look_at_codes(look: ThreadsLook) -> None:

@@ -1,0 +1,52 @@
+"""Whether code in C finds the grid behind handles: who sees to that, as the lower floors know it.
+
+`runtime.processes.rank.native_libraries` does, where a program loads such code or asks for a
+handle, and `runtime.mpi.from_c.libraries` then knows all communicators. This imports no MPI: a rank
+loads it at its start.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from mpi4py import MPI
+
+    from runtime.mpi.progress.ranks import CommunicatorRanks
+
+    class Library(Protocol):
+        """The library that stands before MPI in this process."""
+
+        def serve(self) -> str:
+            """Load it, unless it is; return why it cannot be had, "" if it is there."""
+
+        def communicators_are_made(self) -> None:
+            """Tell it of those that are there from the start."""
+
+    class Tokens(Protocol):
+        """The handles behind which code in C finds the grid."""
+
+        def add(self, members: CommunicatorRanks) -> None:
+            """Let the native communicator of a membership stand for it."""
+
+        def remove(self, handle: int) -> None:
+            """Let a handle be native again."""
+
+        def add_group(self, group: MPI.Group) -> None:
+            """Let the handle of a group over several clusters stand for it."""
+
+        def remove_group(self, group: MPI.Group) -> None:
+            """Let the handle of a group be native again."""
+
+
+library: Library | None = None
+"""None where this is no rank of several clusters, or COMM_WORLD is not the grid."""
+
+tokens: Tokens | None = None
+"""None until the library is there and knows the communicators."""
+
+
+def why_not() -> str:
+    """See to it that code in C finds the grid behind handles; return why it will not, or ""."""
+    return "this process is no rank of a grid" if library is None else library.serve()

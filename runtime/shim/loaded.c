@@ -1,0 +1,138 @@
+/* Libraries that a Python program loads: their calls of MPI come here, whoever has bound them.
+
+   The library is loaded globally before them, so that the dynamic linker finds it first. It finds
+   an MPI first that was loaded globally before, and it leaves what was loaded earlier as it is. So
+   the slots of each object are looked at after each load: those with the address of a function of
+   this process's MPI get that of the same function here. `PMPI_` functions count, too: mpi4py and
+   the MPI itself keep theirs. */
+
+#include <elf.h>
+#include <link.h>
+
+#if defined(__aarch64__)
+enum { SLOT_OF_CALL = R_AARCH64_JUMP_SLOT, SLOT_OF_ADDRESS = R_AARCH64_GLOB_DAT,
+       ADDRESS_IN_DATA = R_AARCH64_ABS64 };
+#else
+enum { SLOT_OF_CALL = R_X86_64_JUMP_SLOT, SLOT_OF_ADDRESS = R_X86_64_GLOB_DAT,
+       ADDRESS_IN_DATA = R_X86_64_64 };
+#endif
+
+static void *own_library;
+
+/* Stand before the MPI of a Python program that is up. */
+EXPORTED int gcm_stand_before(const char *mpi, const char *me, int asked_level) {
+    own_mpi = dlopen(mpi, RTLD_NOW | RTLD_NOLOAD);
+    own_library = dlopen(me, RTLD_NOW | RTLD_NOLOAD);
+    if (!own_mpi || !own_library) return 0;
+    level = asked_level;
+    life = UP;
+    return 1;
+}
+
+EXPORTED void gcm_python_ends(void) { has_grid = 0; }
+
+/* The function here in place of one of MPI, by that one's name; NULL if there is none. */
+static void *in_place_of(const char *name) {
+    const char *plain = name + (*name == 'P');
+    return strncmp(plain, "MPI_", 4) ? NULL : dlsym(own_library, plain);
+}
+
+static void *find_function(void *handle, const char *name) {
+    void *found = dlsym(handle, name);
+    void *here = found ? in_place_of(name) : NULL;
+    if (here && found == dlsym(own_mpi, name)) found = here;
+    if (found) dlerror(); /* what is not here is no error of the caller */
+    return found;
+}
+
+static void *open_library(const char *path, int flags);
+
+/* What may be put into slots of an object; an object of MPI or mpi4py keeps its own. */
+enum whose { OF_MPI, OF_PYTHON, ANY_OBJECT };
+
+static enum whose whose(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (strstr(path, "/mpi4py/MPI.") || !strncmp(name, "mca_", 4)) return OF_MPI;
+    if (!strncmp(name, "libmpi", 6) && strchr("._-cf", name[6])) return OF_MPI;
+    if (!strncmp(name, "_ctypes.", 8) || !strncmp(name, "_cffi_backend.", 14)) return OF_PYTHON;
+    return ANY_OBJECT;
+}
+
+struct object {
+    ElfW(Addr) base, constant, end_of_constant; /* what is read-only once the linker has done its work */
+    const ElfW(Sym) *symbols;
+    const char *names;
+    enum whose whose;
+};
+
+static void put(const struct object *object, void **slot, void *value) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)slot;
+    void *begin = (void *)(at & ~(page - 1));
+    int is_constant = at >= object->constant && at < object->end_of_constant;
+    if (is_constant && mprotect(begin, page, PROT_READ | PROT_WRITE)) return;
+    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
+    if (is_constant) mprotect(begin, page, PROT_READ);
+}
+
+static void look_at_slots(const struct object *object, const ElfW(Rela) *rows, size_t bytes) {
+    for (const ElfW(Rela) *row = rows; (const char *)row < (const char *)rows + bytes; row++) {
+        unsigned type = ELF64_R_TYPE(row->r_info);
+        if (type != SLOT_OF_CALL && type != SLOT_OF_ADDRESS && type != ADDRESS_IN_DATA) continue;
+        const ElfW(Sym) *symbol = object->symbols + ELF64_R_SYM(row->r_info);
+        if (symbol->st_shndx != SHN_UNDEF) continue; /* its own, such as that of a tool */
+        const char *name = object->names + symbol->st_name;
+        void **slot = (void **)(object->base + row->r_offset);
+        if (object->whose == OF_PYTHON && !strcmp(name, "dlsym")) put(object, slot, find_function);
+        if (object->whose == OF_PYTHON && !strcmp(name, "dlopen")) put(object, slot, open_library);
+        if (*name != 'M' && *name != 'P') continue;
+        void *here = in_place_of(name);
+        if (here && *slot != here && *slot == dlsym(own_mpi, name)) put(object, slot, here);
+    }
+}
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *nothing) {
+    (void)size, (void)nothing;
+    struct object object = {.base = info->dlpi_addr, .whose = whose(info->dlpi_name)};
+    const ElfW(Dyn) *dynamic = NULL;
+    for (int at = 0; at < info->dlpi_phnum; at++) {
+        const ElfW(Phdr) *part = info->dlpi_phdr + at;
+        if (part->p_type == PT_DYNAMIC) dynamic = (void *)(object.base + part->p_vaddr);
+        if (part->p_type == PT_GNU_RELRO) {
+            object.constant = object.base + part->p_vaddr;
+            object.end_of_constant = object.constant + part->p_memsz;
+        }
+    }
+    if (!dynamic || object.whose == OF_MPI) return 0;
+    const ElfW(Rela) *calls = NULL, *others = NULL;
+    size_t bytes_of_calls = 0, bytes_of_others = 0;
+    for (; dynamic->d_tag != DT_NULL; dynamic++) {
+        ElfW(Addr) value = dynamic->d_un.d_ptr;
+        /* addresses, but for objects of the system */
+        void *there = (void *)(value < object.base ? object.base + value : value);
+        switch (dynamic->d_tag) {
+        case DT_SYMTAB: object.symbols = there; break;
+        case DT_STRTAB: object.names = there; break;
+        case DT_JMPREL: calls = there; break;
+        case DT_RELA: others = there; break;
+        case DT_PLTRELSZ: bytes_of_calls = value; break;
+        case DT_RELASZ: bytes_of_others = value; break;
+        }
+    }
+    if (!object.symbols || !object.names) return 0;
+    if (calls) look_at_slots(&object, calls, bytes_of_calls);
+    if (others) look_at_slots(&object, others, bytes_of_others);
+    return 0;
+}
+
+/* See to it that all that is loaded calls the functions here. */
+EXPORTED void gcm_look_at_all(void) {
+    if (own_mpi) dl_iterate_phdr(look_at, NULL);
+}
+
+static void *open_library(const char *path, int flags) {
+    void *found = dlopen(path, flags);
+    if (found) gcm_look_at_all();
+    return found;
+}
+
+/* --- generated from here on --------------------------------------------------------------------- */
