@@ -151,13 +151,14 @@ class NativeLibraries:
 
     def _before(self, path: str) -> None:
         """Be there before a library is loaded that calls MPI."""
-        if self._why is not None or not path or _BUILTIN in path:
-            return
+        if self._why is not None or path in {"", self._path} or _BUILTIN in path:
+            return  # that which is loaded here may need the MPI, too
         try:
             is_linked = _is_mpi(path) or reaches_mpi(path, os.environ)
         except OSError:
             return  # who loads it says so
         if is_linked:
+            _accept_sizes()
             self.serve()
 
     def _after(self, module: Any) -> None:
@@ -182,6 +183,16 @@ class NativeLibraries:
             return loaded
 
         return watched
+
+
+def _accept_sizes() -> None:
+    """Let modules of Cython take our communicators, which have a field more than those of mpi4py.
+
+    What they know of is at the same place; they would warn of the size of each class.
+    """
+    import warnings
+
+    warnings.filterwarnings("ignore", message=r"mpi4py\.MPI\.\w+ size changed")
 
 
 def _is_mpi(path: str) -> bool:
