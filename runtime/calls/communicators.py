@@ -72,9 +72,9 @@ Call_errhandler            MPI_Comm_call_errhandler          errhandler    l   n
 Abort                      MPI_Abort                         abort         b   ours                                  errorcode=0
 Get_name                   MPI_Comm_get_name                 fact          l   native
 Set_name                   MPI_Comm_set_name                 fact          l   native                                name
-toint                      MPI_Comm_toint                    handle        l   refused:handle
+toint                      MPI_Comm_toint                    handle        l   ours
 fromint                    MPI_Comm_fromint                  handle        l   ours                                  arg
-py2f                       MPI_Comm_c2f                      handle        l   refused:handle
+py2f                       MPI_Comm_c2f                      handle        l   ours
 f2py                       MPI_Comm_f2c                      handle        l   ours                                  arg
 send                       MPI_Send                          send          bi  ours                                  obj dest tag=0 | standard
 bsend                      MPI_Bsend                         send          bi  ours                                  obj dest tag=0 | buffered

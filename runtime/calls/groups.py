@@ -18,9 +18,9 @@ Range_incl                 MPI_Group_range_incl              group         l   o
 Range_excl                 MPI_Group_range_excl              group         l   ours                                  ranks
 Create_from_session_pset   MPI_Group_from_session_pset       group         l   native                                session pset_name
 Free                       MPI_Group_free                    group         l   ours
-toint                      MPI_Group_toint                   handle        l   refused:handle
+toint                      MPI_Group_toint                   handle        l   ours
 fromint                    MPI_Group_fromint                 handle        l   native                                arg
-py2f                       MPI_Group_c2f                     handle        l   refused:handle
+py2f                       MPI_Group_c2f                     handle        l   ours
 f2py                       MPI_Group_f2c                     handle        l   native                                arg
 Intersect                  MPI_Group_intersection            group         l   ours                                  group1 group2
 """
