@@ -113,7 +113,7 @@ def run_plan(
         if not (has_begun or failures or ending.code) and is_repeated(outcome):
             return NEVER_STARTED
         errors = (*map(_why, failures), *outcome.errors)
-        _tell_faults(plan, outcome, errors, options)
+        _tell_faults(plan, outcome, errors, options, is_whole=ending.code is None)
         code = _code(outcome, ending, failures)
         run_log.stays = bool(code) and not failures and _needs_log(outcome, ending)
         tell(CommandEnded(code, errors))
@@ -122,13 +122,22 @@ def run_plan(
 
 
 def _tell_faults(
-    plan: DeploymentPlan, outcome: Outcome, errors: Sequence[str], options: Options
+    plan: DeploymentPlan,
+    outcome: Outcome,
+    errors: Sequence[str],
+    options: Options,
+    *,
+    is_whole: bool,
 ) -> None:
-    """Write the errors of a run, with hints; or that a check has found nothing."""
+    """Write the errors of a run, with hints; or that a check of a `whole` run has found nothing."""
     for message in (*errors, *hints(plan, outcome.exceptions)):
         complain(message)
-    if outcome.checked is not None and not (outcome.faults or errors or options.quiet):
+    if outcome.checked is None or outcome.faults or errors or options.quiet:
+        return
+    if is_whole:
         note(f"no fault found in {outcome.checked:,} calls")
+    else:
+        note("the check is not complete: the run was ended before all ranks had told")
 
 
 @contextmanager

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.commands import gcm_deploy
+from tools.on_grids import COMMAND, environment
 
 pytestmark = pytest.mark.mpi
 
@@ -130,3 +133,35 @@ def test_a_check_finds_nothing_in_right_programs(
     if shape != SHAPES[0]:
         texts = [one for one in texts if "Win." not in one]  # those are for one cluster
     assert not faults_found("comm.Barrier()\n".join(texts), tmp_path, shape, is_right=True)
+
+
+def test_a_check_that_is_ended_from_outside_claims_nothing(tmp_path: Path) -> None:
+    text = "import time\nprint('here', flush=True)\ntime.sleep(60)\n"
+    (tmp_path / "program.py").write_text(PARTS + text, encoding="utf-8")
+    words = "--check", "-n", "2", str(tmp_path / "program.py")
+    with subprocess.Popen(
+        [*COMMAND, *words],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        assert run.stdout is not None
+        assert [run.stdout.readline() for _ in range(2)] == ["here\n"] * 2
+        run.terminate()
+        _, errors = run.communicate(timeout=60)
+    assert run.returncode == 128 + signal.SIGTERM
+    assert errors.splitlines()[-1] == (
+        "gcm-deploy: the check is not complete: the run was ended before all ranks had told"
+    )
+
+
+def test_a_check_of_a_deadlock_ends(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(f"{PARTS}comm.recv(source=1 - me)\n", encoding="utf-8")
+    done = gcm_deploy("--check", "--explain-waits", "1", "-n", "2", tmp_path / "program.py")
+    assert done.returncode == 204
+    assert done.stderr.splitlines()[-2:] == [
+        "gcm-deploy: no rank can ever go on, so the run was ended:",
+        "    rank 0 waits in recv from rank 1 (program.py:6),"
+        " which waits in recv from rank 0 (program.py:6)",
+    ]

@@ -68,7 +68,22 @@ def _called_by(frame: FrameType) -> ast.Call | None:
         parsed = ast.parse(f"({''.join(lines)})", mode="eval").body
     except SyntaxError:  # the file has changed since it was loaded
         return None
-    return parsed if isinstance(parsed, ast.Call) else None
+    if not isinstance(parsed, ast.Call):
+        return None
+    if isinstance(parsed.func, ast.Name):  # of `begun(\n...\n).Wait()` that is the last line alone
+        return _calls_by_end(frame.f_code.co_filename).get((last, end), parsed)
+    return parsed
+
+
+@lru_cache(maxsize=32)
+def _calls_by_end(file: str) -> dict[tuple[int | None, int | None], ast.Call]:
+    """Return the calls in a file by the line and the column of their ends."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return {}
+    calls_of = (one for one in ast.walk(tree) if isinstance(one, ast.Call))
+    return {(one.end_lineno, one.end_col_offset): one for one in calls_of}
 
 
 def _begun_in(value: ast.expr) -> str:
