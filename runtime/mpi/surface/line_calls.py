@@ -88,6 +88,8 @@ def _calls_by_end(file: str) -> dict[tuple[int | None, int | None], ast.Call]:
 
 def _begun_in(value: ast.expr) -> str:
     """Return the call that makes a request, "" if an expression is none."""
+    if isinstance(value, ast.Subscript):  # of `comm.Idup()[1]`
+        value = value.value
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
         return value.func.attr if value.func.attr in _BEGINS else ""
     return ""

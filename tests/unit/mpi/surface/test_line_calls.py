@@ -11,6 +11,7 @@ from runtime.mpi.surface.line_calls import wait_in_line
 
 SEEN = {
     "in one line": "comm.Irecv(1).Wait()",
+    "of one of two results": "comm.Irecv(1)[1].Wait()",
     "over lines": "comm.Irecv(\n    1,\n    'ä',\n).Wait()",
     "over lines, with a call among the arguments": "comm.Irecv(\n    int('1'),\n).Wait()",
     "of a variable": "request = comm.Irecv(\n    1,\n)\nrequest.Wait()",
@@ -24,6 +25,9 @@ class Request:
         self.seen: list[tuple[str, str] | None] = []
 
     def Irecv(self, *_: object) -> Request:
+        return self
+
+    def __getitem__(self, _: int) -> Request:
         return self
 
     def Wait(self) -> None:
