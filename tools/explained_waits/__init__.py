@@ -1,0 +1,1 @@
+"""Programs of known fault, and what `gcm-deploy` tells of their waits."""
