@@ -1,10 +1,8 @@
 """Counts what somebody has to follow who is new here: python -m tools.orientation [CHECKOUT]
 
 - The files that each recipe of `docs/recipes.md` touches, as its test says.
-- The way of `gcm-deploy -n 2 hello.py` from `main` to the first process, by a profile of it. A
-  function is a stop, its file a room. A return is a function that is entered again after one of
-  another file was called: whoever reads along has to remember where it was. `--places` lists the
-  lines to which one comes back.
+- The stations, rooms and returns of the eight journeys of `tools.journeys`, such as that from the
+  words of a command to the first process. `--places` lists the lines to which one comes back.
 - Texts taken apart by `partition(":")`, in functions that are no parsers.
 - Files that read frames of Python, and those between a program and MPI that wrap its calls.
 - Lines of code of `runtime/mpi`.
@@ -13,84 +11,17 @@
 from __future__ import annotations
 
 import ast
-import json
-import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tools.journeys import PACKAGES, journeys
+
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("gcm", "runtime")
 SURFACE = Path("runtime", "mpi", "surface")
 """What stands between a program and the calls of MPI."""
 
 FRAMES = {"f_locals", "f_back", "co_code", "_current_frames", "_getframe"}
-
-PROFILE = '''
-import json, os, sys
-root, = sys.argv[1:2]
-inside = tuple(os.path.join(root, one) + os.sep for one in ("gcm", "runtime"))
-stops, rooms, returns, way = set(), set(), set(), []
-
-def function(frame):
-    """Return the function of a frame; comprehensions are part of the one around them."""
-    while frame is not None and frame.f_code.co_name in ("<lambda>", "<genexpr>", "<listcomp>",
-                                                         "<setcomp>", "<dictcomp>"):
-        frame = frame.f_back
-    return frame
-
-def caller(frame):
-    frame = function(frame.f_back)
-    while frame is not None and not frame.f_code.co_filename.startswith(inside):
-        frame = function(frame.f_back)
-    return frame
-
-def is_import(frame):
-    while frame is not None:
-        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(inside):
-            return True
-        frame = frame.f_back
-    return False
-
-def profile(frame, event, _):
-    code = frame.f_code
-    if event not in ("call", "return") or not code.co_filename.startswith(inside):
-        return
-    if code.co_name.startswith("<") or is_import(frame):
-        return
-    if event == "call":
-        stops.add(code)
-        rooms.add(code.co_filename)
-        return
-    above = caller(frame)
-    if above is not None and above.f_code.co_filename != code.co_filename:
-        returns.add((above.f_code, above.f_lineno))
-
-def told():
-    sys.setprofile(None)
-    again = {code for code, _ in returns}
-    found = {"stops": len(stops), "rooms": len(rooms), "returns": len(again)}
-    found["places"] = sorted(
-        f"{code.co_filename[len(root) + 1:]}:{line} {code.co_qualname}" for code, line in returns
-    )
-    with open("way.json", "w") as file:
-        json.dump(found, file)
-
-here = os.getpid()
-def on_process(event, _):
-    if event in ("os.fork", "subprocess.Popen", "os.posix_spawn") and os.getpid() == here:
-        if not os.path.exists("way.json"):
-            told()
-
-from runtime.cli import main
-sys.addaudithook(on_process)
-sys.argv = ["gcm-deploy", "-n", "2", "hello.py"]
-sys.setprofile(profile)
-code = main()
-sys.exit(code)
-'''
 
 
 def trees(root: Path) -> Iterator[tuple[Path, ast.Module]]:
@@ -166,27 +97,11 @@ def recipes(root: Path) -> dict[str, int]:
     return {}
 
 
-def way(root: Path) -> dict[str, object]:
-    """Return the way to the first process of a run of two ranks."""
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "hello.py").write_text('print("hello")\n')
-        environment = {**os.environ, "PYTHONPATH": str(root)}
-        done = subprocess.run(
-            [sys.executable, "-c", PROFILE, str(root)],
-            cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-        if done.returncode:
-            raise SystemExit(done.stderr)
-        found: dict[str, object] = json.loads((Path(folder) / "way.json").read_text())
-        return found
-
-
 def main(root: Path) -> None:
     """Print the table."""
     rows: list[tuple[str, object]] = [(f"files: {name}", n) for name, n in recipes(root).items()]
-    found = way(root)
-    rows += [(f"argv to first process: {name}", found[name]) for name in ("stops", "rooms")]
-    rows += [("argv to first process: returns", found["returns"])]
+    found = [*journeys(root)]
+    rows += [(f"journey: {name}", journey) for name, journey in found]
     parsed = list(trees(root))
     rows += [('partition(":") outside of parsers', sum(partitions(tree) for _, tree in parsed))]
     frames = [str(path) for path, tree in parsed if reads_frames(tree)]
@@ -198,9 +113,8 @@ def main(root: Path) -> None:
     for name, value in rows:
         print(f"{name:45} {value}")
     if "--places" in sys.argv:
-        places = found["places"]
-        assert isinstance(places, list)
-        print(*places, sep="\n")
+        for name, journey in found:
+            print("", *(f"{name}: {place}" for place in journey.places), sep="\n")
 
 
 if __name__ == "__main__":
