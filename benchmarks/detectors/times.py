@@ -130,12 +130,16 @@ CASES = (*LOCAL, *BETWEEN_HOSTS, ULFM)
 
 
 def front_end_of(launcher: int) -> int:
-    """Return the process of the last front-end of a run on this machine."""
-    facts = {}
+    """Return the process of the front-end of a run on this machine that was begun last.
+
+    Its number says nothing of that: they begin again with small ones, after minutes of many tests.
+    """
+    facts, begun = {}, {}
     for entry in Path("/proc").iterdir():
         with suppress(OSError, ValueError):
             name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
             facts[int(entry.name)] = name, int(rest.split()[1])
+            begun[int(entry.name)] = int(rest.split()[19]), int(entry.name)
 
     def is_below(pid: int) -> bool:
         while pid in facts:
@@ -144,7 +148,8 @@ def front_end_of(launcher: int) -> int:
                 return True
         return False
 
-    return max(pid for pid, (name, _) in facts.items() if name == "gcm-front-end" and is_below(pid))
+    found = (pid for pid, (name, _) in facts.items() if name == "gcm-front-end" and is_below(pid))
+    return max(found, key=begun.__getitem__)
 
 
 @dataclass(frozen=True)
