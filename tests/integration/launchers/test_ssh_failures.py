@@ -53,9 +53,8 @@ class Server(Protocol):
 def fault_of(launcher: SshLauncher) -> LaunchError:
     """Return the error with which a way fails; every caller hears the same."""
     with launcher:
-        process = launcher.start(Command(("true",)))
-        with pytest.raises(LaunchError) as first:
-            process.wait(30)
+        with pytest.raises(LaunchError) as first:  # at once, where the way has failed by then
+            launcher.start(Command(("true",))).wait(30)
         with pytest.raises(type(first.value)):
             launcher.ready(30)
         with pytest.raises(type(first.value)):
