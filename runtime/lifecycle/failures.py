@@ -18,6 +18,9 @@ from runtime.machine.deaths import BY_REQUEST, RankDeath, Witness
 THE_ASSEMBLY = "the assembly"
 """What messages call the user's components as a whole."""
 
+_FROM_OUTSIDE = (Signals.SIGTERM, Signals.SIGKILL)
+"""By these batch systems end what a job has left, and systems what takes too much memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class PartFailure:
@@ -84,10 +87,13 @@ class Failures:
         """Take note that a front-end is lost, which explains how its job ended just before.
 
         That was told by the front-end in its last moment, and is the code of what went with it.
+        Ranks that were ended from outside, or whose ends nobody has seen, went with it, too.
         """
         known = self._known.get(cluster)
         if known is None or (isinstance(known, PartFailure) and not known.why):
             self._known[cluster] = PartFailure(cluster, code, why)
+        for one in [*self._taken_along(cluster)]:
+            self._known[one.who] = replace(one, after=one.after or cluster)
 
     def common_cause(self, who: str, code: int, why: str, *, goes_on: bool = False) -> None:
         """Take note of what has ended all that did not fail by itself: ranks by signals, jobs."""
@@ -131,6 +137,10 @@ class Failures:
         it is the one with the best reason of its own.
         """
         return min(self._known.values(), key=self._order_of, default=None)
+
+    def has_rank_taken_along(self, cluster: str) -> bool:
+        """Tell whether a rank of a cluster was ended from outside, or its end was not seen."""
+        return any(self._taken_along(cluster))
 
     def has_failed_rank_of(self, cluster: str) -> bool:
         """Tell whether a rank of a cluster is known to have failed."""
@@ -177,6 +187,14 @@ class Failures:
             if isinstance(one, RankDeath) and one.observed.exception
         }
 
+    def _taken_along(self, cluster: str) -> Iterator[RankDeath]:
+        return (
+            one
+            for one in self._deaths()
+            if one.rank.cluster == cluster
+            and (one.is_presumed or one.observed.signal in _FROM_OUTSIDE)
+        )
+
     def _deaths(self) -> Iterator[RankDeath]:
         return (one for one in self._known.values() if isinstance(one, RankDeath))
 
@@ -205,8 +223,7 @@ class Failures:
         if isinstance(one, PartFailure):
             return True
         # An mpiexec gives a code of its own to ranks that it takes down when it is ended itself.
-        signals = (Signals.SIGTERM, Signals.SIGKILL)
-        return one.observed.by == Witness.MPIEXEC or one.observed.signal in signals
+        return one.observed.by == Witness.MPIEXEC or one.observed.signal in _FROM_OUTSIDE
 
     def _is_same_fault(self, one: Failure, first: Failure | None) -> bool:
         """Tell whether a rank failed in the same way as the first one, though it had missed it."""

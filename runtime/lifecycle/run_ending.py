@@ -120,8 +120,11 @@ class RunEnding:
         cluster, plan = self.run.clusters[event.cluster], self.run.plan
         is_lost = isinstance(event, events.PlaceLost)
         cluster.advance_place(PlaceEvent.LOST if is_lost else PlaceEvent.CLOSED)
-        if isinstance(event, events.PlaceLost) and self.run.failures.has_failed(event.cluster):
-            self.run.failures.place_lost(event.cluster, LOST, event.why)
+        failures, name = self.run.failures, event.cluster
+        if isinstance(event, events.PlaceLost) and (
+            failures.has_failed(name) or failures.has_rank_taken_along(name)
+        ):
+            failures.place_lost(name, LOST, event.why)
         why = ""
         if event.cluster in self.run.late:
             why = f"its job was cancelled; not there at the end: {plan.ranks_of(event.cluster)}"

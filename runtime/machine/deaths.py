@@ -167,7 +167,7 @@ class RankDeath:
         return self.observed.by is Witness.RANK
 
     @property
-    def _is_presumed(self) -> bool:
+    def is_presumed(self) -> bool:
         """Whether nobody has seen its end; then the exception says why it counts as lost."""
         seen = self.observed
         return seen.code == LOST and bool(seen.exception) and not self.is_stated
@@ -176,7 +176,7 @@ class RankDeath:
     def ending(self) -> str:
         """The exit code or the signal, as people say it, or why nobody can tell them."""
         seen = self.observed
-        if self._is_presumed:
+        if self.is_presumed:
             return seen.exception.partition(". ")[0]
         return in_words(seen.code, seen.signal)
 
@@ -186,7 +186,7 @@ class RankDeath:
         seen = self.observed
         if not seen.code:
             return "ended"
-        if self._is_presumed:
+        if self.is_presumed:
             return seen.exception
         how = f"was killed by {self.ending}" if seen.signal else f"ended with {self.ending}"
         return f"{how} ({seen.exception})" if seen.exception else how

@@ -36,6 +36,14 @@ def fault_of(place: ClusterPlace, words: str) -> GridError:
     )
 
 
+def has_ended_in_order(place: ClusterPlace) -> bool:
+    """Tell whether the process of a front-end ended by itself with exit code 0; this may wait."""
+    try:
+        return place.process is None or place.process.wait(PROBE_TIMEOUT).ok
+    except LaunchError:
+        return True  # nothing speaks against it
+
+
 def end_of_parent(place: ClusterPlace) -> str:
     """Return the message if what has forked a front-end was ended by a signal; this may wait.
 

@@ -16,7 +16,7 @@ from runtime.errors import GridError
 from runtime.launchers.local import LocalLauncher
 from runtime.lifecycle.events import Event, ParentKilled, PlaceClosed, PlaceLost, StepFailed
 from runtime.processes.configuration import Keys
-from runtime.processes.launcher.autopsy import end_of_parent, fault_of
+from runtime.processes.launcher.autopsy import end_of_parent, fault_of, has_ended_in_order
 from runtime.processes.launcher.configuring import is_on_this_machine
 from runtime.processes.launcher.local_front_ends import LocalFrontEnds
 from runtime.processes.launcher.place import ClusterPlace, RemotePlace, RequestHandler
@@ -83,10 +83,16 @@ class Openings:
             place, lambda: self.post(PlaceLost(place.identifier, str(fault_of(place, words))))
         )
 
-    def closed(self, place: ClusterPlace) -> None:
-        """Tell that a front-end has gone while all end, and what has ended its parent, if so."""
+    def closed(self, place: ClusterPlace, words: str) -> None:
+        """Tell that a front-end has gone while all end, and what has ended its parent, if so.
+
+        One that did not end in order may have ended with its job, which took ranks along before.
+        """
         if place.has_lost_parent:
             self._ask_why(place, lambda: self.post(PlaceClosed(place.identifier)))
+        elif place.cluster.batch is not None and not place.was_lost:
+            place.was_lost = True
+            self._ask_why(place, lambda: self.post(_end_in_job(place, words)))
         else:
             self.post(PlaceClosed(place.identifier))
 
@@ -128,3 +134,10 @@ class Openings:
         self.post(StepFailed(StepName(StepKind.FRONT_END, places[0].identifier), str(fault)))
         for place in places:
             self.post(PlaceClosed(place.identifier))
+
+
+def _end_in_job(place: ClusterPlace, words: str) -> Event:
+    """Return how a front-end in a job of a batch system has gone; this may wait."""
+    if has_ended_in_order(place):
+        return PlaceClosed(place.identifier)
+    return PlaceLost(place.identifier, str(fault_of(place, words)))

@@ -143,7 +143,7 @@ class RunPlaces:
             place.expel()  # what is not heard of any more must not come back
         self._ranks.place_lost(place.identifier)
         if self._ranks.is_over:
-            self._openings.closed(place)
+            self._openings.closed(place, words)
         elif not place.was_lost:  # else it is known already
             self._openings.lost(place, words, fault)
             self._handshakes.join_arrived()  # without those that it led

@@ -154,8 +154,9 @@ class _WorldOpenings(Openings):
         place.was_lost = True
         self._launcher.post(run.PlaceLost(place.identifier, words if fault is None else str(fault)))
 
-    def closed(self, place: ClusterPlace) -> None:
+    def closed(self, place: ClusterPlace, words: str) -> None:
         """Tell that a front-end has gone while all end."""
+        del words
         self._launcher.post(run.PlaceClosed(place.identifier))
 
 
