@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from ipaddress import ip_address, ip_network
 from itertools import islice
 from typing import TypeVar
@@ -47,6 +48,7 @@ class RttTarget:
 _PREFIXES = {4: 24, 6: 64}
 
 
+@lru_cache(4096)
 def network_of(host: str) -> str:
     """Return the network of an address; of a host name, its domain.
 

@@ -7,6 +7,7 @@ What travels is how old something is.
 from __future__ import annotations
 
 from runtime.peers.membership.hosts import HostList, Known, read_text, text_of
+from runtime.peers.membership.lab_hosts import LabHosts
 from runtime.peers.membership.peer_membership import (
     MembershipSettings,
     PeerMembership,
@@ -32,6 +33,7 @@ __all__ = [
     "HostList",
     "KeepHosts",
     "Known",
+    "LabHosts",
     "MeasureRoundTrip",
     "MemberState",
     "MemberTable",

@@ -15,10 +15,11 @@ from runtime.peers.connections.connection import MemberConnection
 from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials.credential import Credential
-from runtime.peers.errors import NotAuthentic, PeerError, PeerUnreachable
+from runtime.peers.daemon.talking import TalkHolder
+from runtime.peers.errors import PeerError
 from runtime.peers.latency import SUBMITTER, Distances, Sites
-from runtime.peers.membership import HostList, Row, read_text, text_of
-from runtime.peers.model import MOST_MEASURED, Address, Member, MemberRole
+from runtime.peers.membership import LabHosts, read_text
+from runtime.peers.model import MOST_MEASURED, Address, Member
 
 C = TypeVar("C")
 FAR = 1e6
@@ -52,11 +53,11 @@ class Lab:
         self._timeout = timeout
         self._lock = threading.Lock()
         self._connections: dict[str, MemberConnection] = {}
-        self._hosts = HostList(self.me, 1 << 20)
+        self._hosts = LabHosts(self.me, credential.header.lab)
+        self._finding = threading.Lock()
         self._placing = threading.Lock()  # for both of these
         self._distances = Distances()
         self._sites = Sites()
-        self._remembered: set[str] = set()  # those of last time that no supernode has named now
 
     @property
     def me(self) -> str:
@@ -69,44 +70,16 @@ class Lab:
         Raises:
             PeerError: nobody can be asked, and nothing is known of last time.
         """
-        self._hosts = hosts = HostList(self.me, 1 << 20)
         try:
             known = read_text(self._cache.read_text(encoding="utf-8"))[0]
         except (OSError, PeerError):
             known = []
-        addresses = dict.fromkeys(self._credential.header.supernodes)
-        supernodes = [one.peer for one in known if one.peer.role is MemberRole.SUPERNODE]
-        addresses |= dict.fromkeys(at for one in supernodes for at in one.addresses)
-        faults: list[PeerError] = []
-        for address in addresses:
-            try:
-                rows, is_complete = self._ask(address, max(most, FEWEST_HOSTS))
-            except PeerError as fault:
-                faults.append(fault)
-                continue
-            alive = {row.name for row in rows}
-            if not is_complete:  # those of last time may be there too
-                rest = [row for row in known if row.name not in alive]
-                self._remembered = {str(row.peer.name) for row in rest}
-                rows += rest
-            hosts.learn(rows, is_complete=False)
-            self.source = f"the supernode at {address}"
-            self._keep()
-            break
-        else:
-            hosts.learn(known, is_complete=False)
-            self.source = f"the list of last time ({self._cache})"
-            if others := [one for one in faults if isinstance(one, NotAuthentic)]:
-                raise others[0]
-            if not known:
-                raise PeerUnreachable(
-                    "no supernode of the lab answers, and no list of peers is left from last time",
-                    place=f"lab {self._credential.header.lab}",
-                    cause="\n".join(map(str, faults)) or "the credential names no supernode",
-                    cure="Start one with: gcm-peer supernode, or ask the keeper of the lab",
-                )
-        self.peers |= {str(one.row.peer.name): one.row.peer for one in hosts.all
-                       if one.row.peer.role is MemberRole.PEER}  # fmt: skip
+        header = self._credential.header
+        self._hosts = LabHosts(self.me, header.lab, known)
+        talks = TalkHolder(self.dialler, self._finding, self._keep)
+        talks.hold(self._hosts.find(header.supernodes, max(most, FEWEST_HOSTS)))
+        self.source = self._hosts.source or f"the list of last time ({self._cache})"
+        self.peers |= self._hosts.peers
         return list(self.peers)
 
     def offers(self, names: Iterable[str]) -> list[Offer]:
@@ -122,9 +95,7 @@ class Lab:
             reached = list(threads.map(self._is_reached, names))
             offers = list(threads.map(self._offer, names, reached))
         offers = self._with_sites(offers)
-        if gone := self._remembered & {one.peer for one in offers if one.rtt >= FAR}:
-            rows = [one.row for one in self._hosts.all if str(one.row.peer.name) not in gone]
-            self._hosts.learn(rows, is_complete=True)
+        if self._hosts.silent({one.peer for one in offers if one.rtt >= FAR}):
             self._keep()
         return offers
 
@@ -191,19 +162,11 @@ class Lab:
 
     # --------------------------------------------------------------------------------------------
 
-    def _ask(self, address: Address, most: int) -> tuple[list[Row], bool]:
-        with self.dialler.dial(address) as connection:
-            answer = connection.stub(LabMembership).hosts(self.me, most)
-        match answer:
-            case {"rows": [*rows], "complete": bool(is_complete)}:
-                return [Row.of(one)[0] for one in rows], is_complete
-        raise PeerError("its answer is not a list of hosts", place=str(address))
-
     def _keep(self) -> None:
         with suppress(OSError):
             self._cache.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             beside = self._cache.with_suffix(".new")
-            beside.write_text(text_of(self._hosts, 0), encoding="utf-8")
+            beside.write_text(self._hosts.text, encoding="utf-8")
             beside.replace(self._cache)
 
     def _is_reached(self, name: str) -> bool:

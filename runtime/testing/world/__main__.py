@@ -1,6 +1,7 @@
 """Run worlds: `python -m runtime.testing.world --seed 4711`, or `--seeds 1000` of them.
 
-A seed means a world of each kind: `messages` between ranks, and `runs` of launcher and front-ends.
+A seed means a world of each kind: `messages` between ranks, `runs` of launcher and front-ends, and
+`labs` of peers, supernodes and users.
 """
 
 from __future__ import annotations
@@ -14,9 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from runtime.testing.world.kinds import KINDS, WorldKind
-from runtime.testing.world.run_world import PlayedRun
-from runtime.testing.world.simulation import Played
+from runtime.testing.world.kinds import KINDS, PlayedWorld, WorldKind
 from runtime.testing.world.tape import diagram
 
 
@@ -61,7 +60,7 @@ def _run(options: argparse.Namespace, kind: WorldKind[Any], commit: str) -> int:
     return failed
 
 
-def line_of(played: Played | PlayedRun, commit: str) -> str:
+def line_of(played: PlayedWorld, commit: str) -> str:
     """Return the one line that stands for a failure."""
     seed, words = played.scenario.seed, " | ".join(played.failures).replace("\n", "; ")
     return f"seed {seed} of {commit}: {words}"

@@ -113,6 +113,11 @@ class World:
         self._gone.add(name)
         self._held.pop(name, None)
 
+    def revive(self, name: str) -> None:
+        """Let a process begin again that had ended, as another actor of the same name."""
+        self._gone.discard(name)
+        self._paused.pop(name, None)
+
     def is_gone(self, name: str) -> bool:
         """Tell whether the process of an actor has ended."""
         return name in self._gone

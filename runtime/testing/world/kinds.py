@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Protocol, TypeVar
 
 from gcm.records import dataclass
+from runtime.testing.world.lab_load import draw_lab, smaller_labs
+from runtime.testing.world.lab_playing import play_lab
 from runtime.testing.world.load import draw
 from runtime.testing.world.run_load import draw_run
-from runtime.testing.world.run_shrinking import shrink_run
+from runtime.testing.world.run_shrinking import smaller_runs
 from runtime.testing.world.run_world import play_run
-from runtime.testing.world.shrinking import shrink
+from runtime.testing.world.shrinking import shrink, smaller_messages
 from runtime.testing.world.simulation import play
+from runtime.testing.world.tape import Tape
 
 S = TypeVar("S")
+
+
+class PlayedWorld(Protocol):
+    """What came of a scenario of any kind."""
+
+    @property
+    def scenario(self) -> Any:
+        """What was played; `str` of it is for people."""
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What was wrong."""
+
+    @property
+    def tape(self) -> Tape:
+        """What has happened."""
+
+
+class PlayWorld(Protocol):
+    """Plays a scenario."""
+
+    def __call__(self, scenario: Any, *, keeps_tape: bool = False) -> PlayedWorld:
+        """Return what comes of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +48,21 @@ class WorldKind(Generic[S]):
 
     name: str
     draw: Callable[[int], S]
-    play: Callable[..., Any]
-    shrink: Callable[[S, Callable[[S], bool]], S]
+    play: PlayWorld
+    smaller: Callable[[S], Iterable[S]]
+    """What is smaller than a scenario, in one step."""
+
+    def shrink(self, scenario: S, fails: Callable[[S], bool]) -> S:
+        """Return the smallest scenario found of which it `fails` is true."""
+        return shrink(scenario, fails, self.smaller)
 
 
 KINDS: dict[str, WorldKind[Any]] = {
     one.name: one
     for one in (
-        WorldKind("messages", draw, play, shrink),
-        WorldKind("runs", draw_run, play_run, shrink_run),
+        WorldKind("messages", draw, play, smaller_messages),
+        WorldKind("runs", draw_run, play_run, smaller_runs),
+        WorldKind("labs", draw_lab, play_lab, smaller_labs),
     )
 }
 """All of them, by name."""

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from runtime.testing.world.run_load import RunKind, RunScenario
 
 
-def shrink_run(
-    scenario: RunScenario, fails: Callable[[RunScenario], bool], *, tries: int = 300
-) -> RunScenario:
-    """Return the smallest scenario found of which it `fails` is true."""
-    left = tries
-    while True:
-        for smaller in _smaller(scenario):
-            left -= 1
-            if left < 0:
-                return scenario
-            if fails(smaller):
-                scenario = smaller
-                break
-        else:
-            return scenario
-
-
-def _smaller(run: RunScenario) -> Iterator[RunScenario]:
+def smaller_runs(run: RunScenario) -> Iterator[RunScenario]:
+    """Yield what is smaller, in one step."""
     faults, clusters = run.faults, run.clusters
     for at in range(len(faults)):
         yield replace(run, faults=faults[:at] + faults[at + 1 :])

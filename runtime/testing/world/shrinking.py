@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from runtime.testing.world.load import ProgramMessage, Scenario
 
+S = TypeVar("S")
 
-def shrink(scenario: Scenario, fails: Callable[[Scenario], bool], *, tries: int = 400) -> Scenario:
+
+def shrink(
+    scenario: S,
+    fails: Callable[[S], bool],
+    smaller_than: Callable[[S], Iterable[S]],
+    *,
+    tries: int = 400,
+) -> S:
     """Return the smallest scenario found of which it `fails` is true."""
     left = tries
     while True:
-        for smaller in _smaller(scenario):
+        for smaller in smaller_than(scenario):
             left -= 1
             if left < 0:
                 return scenario
@@ -23,7 +32,7 @@ def shrink(scenario: Scenario, fails: Callable[[Scenario], bool], *, tries: int 
             return scenario
 
 
-def _smaller(scenario: Scenario) -> Iterator[Scenario]:
+def smaller_messages(scenario: Scenario) -> Iterator[Scenario]:
     """Yield what is smaller, the smallest first."""
     for kind in ("faults", "program"):
         parts = getattr(scenario, kind)

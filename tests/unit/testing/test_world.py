@@ -34,7 +34,7 @@ from runtime.testing.world.load import (
     draw,
 )
 from runtime.testing.world.network import Network
-from runtime.testing.world.shrinking import shrink
+from runtime.testing.world.shrinking import shrink, smaller_messages
 from runtime.testing.world.simulation import Played, play
 from runtime.testing.world.sockets import WorldProcess
 from runtime.wire.dialling.line import READ
@@ -230,7 +230,7 @@ def test_a_failure_is_made_smaller() -> None:
         return any(isinstance(step, ProgramMessage) and step.size > 10 for step in one.program)
 
     seed = next(seed for seed in range(100) if fails(draw(seed)))
-    smallest = shrink(draw(seed), fails)
+    smallest = shrink(draw(seed), fails, smaller_messages)
     assert len(smallest.program) == 1
     assert smallest.faults == ()
     assert len(smallest.clusters) >= 2
