@@ -98,11 +98,13 @@ class _Queue:
     wait: float = 0.0
     returns: int = 0
     asks_at: float | None = None
+    is_given_up: bool = False
 
     @property
     def is_resting(self) -> bool:
         """Whether it has given its nodes back, and no other job is in the queue."""
-        return self.count > 0 and self.held is None and not self.asked
+        has_none = self.held is None and not self.asked
+        return self.count > 0 and has_none and not self.is_given_up
 
     @property
     def is_quick(self) -> bool:
@@ -136,6 +138,7 @@ class CoAllocation:
 
     def ask(self, cluster: str, now: float) -> list[Effect]:
         """Ask for the nodes of a cluster for the first time; none are reserved until all ask."""
+        self._queues[cluster].is_given_up = False
         if self._after is None:
             return [self._submit(cluster, now)]
         self._ready.add(cluster)
@@ -180,6 +183,14 @@ class CoAllocation:
         queue, self._after = self._queues[cluster], None
         queue.held = None
         queue.asked.clear()
+
+    def give_up(self, cluster: str) -> list[Effect]:
+        """Give back all of a cluster that is not wanted any more; it asks no more by itself."""
+        queue = self._queues[cluster]
+        held = [] if queue.held is None else [queue.held]
+        effects: list[Effect] = [*map(GiveBack, held), *self._cancelled([queue])]
+        queue.held, queue.is_given_up = None, True
+        return effects
 
     def withdrawn(self, request: QueueRequest) -> bool:
         """Forget a request that came to nothing; return whether its cluster can do without it."""
@@ -234,7 +245,8 @@ class CoAllocation:
         return Submit(request, self._after)
 
     def _ask_all(self, now: float) -> list[Effect]:
-        return [self._submit(name, now) for name in self._queues]
+        wanted = (name for name, queue in self._queues.items() if not queue.is_given_up)
+        return [self._submit(name, now) for name in wanted]
 
     def _answered(self, request: QueueRequest, now: float) -> list[Effect]:
         """Ask for a later start once all have answered, if not all agree."""

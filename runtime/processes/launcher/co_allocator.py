@@ -140,6 +140,7 @@ class CoAllocator:
         """Give back all that was granted to a cluster, and take its jobs out of the queue."""
         with self._changed:
             self._given_up.add(name)
+            self._planner.give_up(name)
             self._give_back_all(name)
             self._changed.notify_all()
 

@@ -45,6 +45,32 @@ def test_a_cluster_that_has_lost_its_nodes_asks_again_and_comes_late(planner: Co
     assert planner.granted(A2, 900.0) == [UseNodes((A2,), late=True)]
 
 
+def test_who_is_given_up_while_it_holds_nodes_is_not_begun_with(planner: CoAllocation) -> None:
+    planner.granted(A1, 5.0)
+    assert planner.give_up("a") == [GiveBack(A1)]
+    assert planner.granted(B1, 6.0) == []
+    assert not planner.has_begun
+
+
+def test_who_is_given_up_is_not_asked_for_again_when_the_others_have_their_nodes(
+    planner: CoAllocation,
+) -> None:
+    planner.granted(A1, 5.0)
+    planner.wake(305.0)
+    assert planner.give_up("a") == []
+    assert planner.granted(B1, 5000.0) == [Submit(B2)]
+    assert planner.wake(6000.0) == [GiveBack(B1)]
+
+
+def test_who_is_given_up_in_the_queue_takes_its_jobs_back(planner: CoAllocation) -> None:
+    assert planner.give_up("a") == [GiveBack(A1)]
+    assert planner.granted(A1, 5.0) == []
+    planner.lost("a")
+    assert planner.ask("a", 6.0) == [Submit(A2)]
+    assert planner.granted(B1, 7.0) == []
+    assert planner.granted(A2, 8.0) == [UseNodes((A2, B1))]
+
+
 def test_a_quick_queue_is_asked_again_when_the_others_have_their_nodes(
     planner: CoAllocation,
 ) -> None:
