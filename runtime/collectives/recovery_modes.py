@@ -10,6 +10,9 @@ import zlib
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
+MOST_TRIES = 3
+"""How often ranks are restarted in one recovery if the previous ones are lost at once."""
+
 _BITS = (1 << 31) - 1
 
 

@@ -13,6 +13,7 @@ from mpi4py import MPI
 
 from runtime.collectives.recovery_modes import (
     KEYS,
+    MOST_TRIES,
     RECOVERY_KEY,
     CommunicatorEvent,
     CommunicatorState,
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.newcomers import Newcomers
     from runtime.mpi.progress.recovery import AgreementOperation
-
-MOST_TRIES = 3
-"""How often ranks are restarted in one recovery if the previous ones are lost at once."""
 
 MOST_ROUNDS, PAUSE = 1000, 0.01
 """How often, and every how many seconds, members compare which processes are replacements."""

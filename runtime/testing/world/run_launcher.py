@@ -6,7 +6,7 @@ system says of a cluster is what the scenario has drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from runtime.coupling.deployed_codes import Codes
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import Step
 from runtime.errors import GridError
+from runtime.launchers.base import Process
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.fetching import Stalled
 from runtime.launchers.local import LocalLauncher
@@ -46,7 +47,7 @@ from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.launcher.wait_reports import WaitReports
 from runtime.processes.watch import watch_of
 from runtime.results.retries import Retries
-from runtime.step_name import StepKind
+from runtime.step_name import StepKind, StepName
 from runtime.testing.world.engine import Actor, ActorBegun, CallDue, Effect, Event, World
 from runtime.testing.world.reactors import EngineQueue, WorldReactor, WorldTasks
 from runtime.testing.world.run_front_end import HEALTH
@@ -105,6 +106,7 @@ class WorldPlace(ClusterPlace):
     def __init__(self, launcher: RunLauncher, cluster: Any) -> None:
         super().__init__(cluster, cast(LocalLauncher, None))
         self._launcher = launcher
+        self.process = cast(Process, object())  # its own: what shares one is given up with it
         self.channel = cast(Channel, _WorldChannel(self._note))
 
     def _note(self, call: Invocation) -> None:
@@ -201,6 +203,7 @@ class WorldStageOut(StageOut):
         self.kept: set[str] = set()
         """Whose results stay where they are, which was told."""
         self.discarded: set[str] = set()
+        self._taking_part: set[str] = set()
         self._is_given_up = False
 
     @property
@@ -213,14 +216,17 @@ class WorldStageOut(StageOut):
         """What brings results home."""
         return {StepKind.FETCH: self.fetch}
 
-    def go(self, late: Any) -> None:
-        """Do nothing: nothing is fetched meanwhile."""
+    def go(self, late: Collection[str]) -> None:
+        """Take note of who takes part; nothing is fetched meanwhile."""
+        self._taking_part |= self._launcher.places.keys() - set(late)
 
     def join(self, cluster: str) -> None:
-        """Do nothing."""
+        """Take note of one that has come late."""
+        self._taking_part.add(cluster)
 
     def leave_out(self, cluster: str) -> None:
-        """Do nothing."""
+        """Take note of one that will not come."""
+        self._taking_part.discard(cluster)
 
     def take_former(self, cluster: str) -> list[Any]:  # noqa: ARG002 - as above
         """Return nothing."""
@@ -245,7 +251,9 @@ class WorldStageOut(StageOut):
         cluster = step.about
         is_whole = self._whole(cluster)
         retries = Retries(self._launcher.reactor.now())
-        if self._launcher.places[cluster].was_lost:
+        if cluster not in self._taking_part:
+            self._launcher.post(run.StepUp(step.name))
+        elif self._launcher.places[cluster].was_lost:
             self._fail(step, "its front-end is lost")
         else:
             self._launcher.reactor.later(_TRY, lambda: self._try(step, retries, is_whole))
@@ -471,10 +479,19 @@ class RunLauncher(Actor):
                 self.post(run.PlaceLate(cluster))
             case PlacePrepared(cluster, "granted"):
                 self.post(run.PlaceGranted(cluster))
+            case PlacePrepared(cluster, "given up"):
+                self._cannot_open(self.places[cluster])
             case ContractCalled():
                 self._take_call(event)
             case _:
                 pass
+
+    def _cannot_open(self, place: ClusterPlace) -> None:
+        """Tell that a place was given up before its front-end was started."""
+        place.was_lost = True
+        words = "the run ended before the front-end was started"
+        self.post(run.StepFailed(StepName(StepKind.FRONT_END, place.identifier), words))
+        self.post(run.PlaceClosed(place.identifier))
 
     def _take_call(self, call: ContractCalled) -> None:
         place = self.places[call.by]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from runtime.collectives.recovery_modes import MOST_TRIES
 from runtime.machine.contracts import CONTRACTS, Appeals, Control, Health, Membership, Views
 from runtime.machine.deaths import BY_REQUEST, Observation, RankDeath, Witness
 from runtime.membership.whereabouts import RankArrival
@@ -22,6 +24,7 @@ from runtime.testing.world.run_told import (
     SpawnRank,
 )
 from runtime.testing.world.told import TellActor, front_end_of
+from runtime.transport.keys import parsed
 
 _LOSS_IS_SEEN = 0.02
 """Seconds after which a program that needs a lost rank fails."""
@@ -53,6 +56,7 @@ class ScriptedRank(Actor):
         self._due: list[tuple[float, str, Any]] = []
         self._front_end = front_end_of(RankName.parse(start.rank).cluster)
         self._needs: set[str] = set()
+        self._tries: Counter[str] = Counter()
 
     @property
     def is_over(self) -> bool:
@@ -152,7 +156,7 @@ class ScriptedRank(Actor):
                 self.wrote += value
                 yield TellActor(self._front_end, _written(self.rank, self.incarnation, value))
             case "ask":
-                yield self._call(CONTRACTS[Appeals], "replace", self.name, [value])
+                yield from self._ask(value)
             case "miss":
                 lost = (RankName.parse(value),)
                 seen = Observation(
@@ -163,6 +167,13 @@ class ScriptedRank(Actor):
                 yield from self._exit(now, 15)
             case "end":
                 yield from self._end(now)
+
+    def _ask(self, member: str) -> Iterator[Effect]:
+        """Ask for another process, as often as a recovery does; then go on without."""
+        rank = parsed(member)[0]
+        self._tries[rank] += 1
+        if self._tries[rank] <= MOST_TRIES:
+            yield self._call(CONTRACTS[Appeals], "replace", self.name, [member])
 
     def _end(self, now: float) -> Iterator[Effect]:
         script = self.script

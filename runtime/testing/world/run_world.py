@@ -60,6 +60,10 @@ MOST_EVENTS = 100_000
 
 _MPIEXEC_NOTICES = 1.0
 _ON_HOST = 1e-4
+_STARTS = 0.01, 0.5
+"""Within which time a front-end is there once its process was started."""
+_GIVES_UP = 1e-3, 0.1
+"""Within which time the thread that waits in a queue sees that it waits for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +163,8 @@ class RunWorld:
         self.lost_hosts: set[str] = set()
         self.gone: set[str] = set()
         self._arrives: dict[tuple[str, str], float] = {}
+        self._opening: set[str] = set()
+        """The places that wait in a queue, or whose front-ends are being started."""
         effects: dict[type[Effect], Callable[[Actor, Any], None]] = {
             TellActor: self._tell,
             SpawnRank: self._spawn,
@@ -224,6 +230,7 @@ class RunWorld:
         cluster = self.clusters[effect.cluster]
         name, granted = effect.cluster, cluster.granted_at
         now = self.world.now
+        self._opening.add(name)
         if granted is None:
             self.world.at(now + self.world.rng.uniform(0.05, 0.3), partial(self._begin, name))
             return
@@ -232,21 +239,17 @@ class RunWorld:
         self.world.at(max(now + 0.1, granted), partial(self._grant, name))
 
     def _grant(self, name: str) -> None:
-        place = self.launcher.places[name]
-        if not place.was_killed:
+        if name in self._opening:
             self.world.tell(LAUNCHER, PlacePrepared(name, "granted"))
             self.world.at(self.world.now + 0.2, partial(self._begin, name))
-        else:
-            self.world.tell(LAUNCHER, FrontEndGone(name, "it was given up"))
 
     def _begin(self, name: str) -> None:
-        place = self.launcher.places[name]
-        if place.was_killed:
-            self.world.tell(LAUNCHER, FrontEndGone(name, "it was given up"))
+        if name not in self._opening:
             return
+        self._opening.remove(name)
         made = self.front_ends[name] = RunFrontEnd(self.world, self._settings(name))
         made.is_alive = self._is_on_a_living_host
-        self.world.add(made, self.world.now)
+        self.world.add(made, self.world.now + self.world.rng.uniform(*_STARTS))
 
     def _is_on_a_living_host(self, rank: str, incarnation: int) -> bool:
         name = member_name(rank, incarnation)
@@ -337,6 +340,10 @@ class RunWorld:
 
     def _kill_front_end(self, cluster: str, words: str) -> None:
         front_end = self.front_ends.get(cluster)
+        if cluster in self._opening:
+            self._opening.remove(cluster)
+            at = self.world.now + self.world.rng.uniform(*_GIVES_UP)
+            self.world.tell(LAUNCHER, PlacePrepared(cluster, "given up"), at)
         if front_end is None or front_end.name in self.gone:
             return
         self._note(front_end.name, "is killed")
