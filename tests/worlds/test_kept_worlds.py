@@ -12,6 +12,8 @@ from runtime.testing.world.load import (
     ProgramMessage,
     Scenario,
 )
+from runtime.testing.world.run_load import RankScript, RunCluster, RunKind, RunScenario
+from runtime.testing.world.run_world import play_run
 from runtime.testing.world.simulation import play
 
 INWARDS, OUTWARDS = ClusterShape(1, 0), ClusterShape(1, 1, is_outwards=True)
@@ -75,7 +77,22 @@ KEPT = {
     ),
 }  # fmt: skip
 
+KEPT_RUNS = {
+    # The run ended, all had returned, while the front-end of a late cluster was being started. It
+    # was ended, and counted as lost: a rank there that others had asked for failed the run.
+    "a late front-end that starts as the run ends": RunScenario(
+        4, RunKind.SURVIVES,
+        (RunCluster(0, (RankScript(1.0),)), RunCluster(1, (RankScript(1.0),), granted_at=1.0)),
+        asks_after=0.0,
+    ),
+}  # fmt: skip
+
 
 @pytest.mark.parametrize("name", KEPT)
 def test_a_world_that_once_failed_is_right(name: str) -> None:
     assert play(KEPT[name]).failures == ()
+
+
+@pytest.mark.parametrize("name", KEPT_RUNS)
+def test_a_run_that_once_failed_is_right(name: str) -> None:
+    assert play_run(KEPT_RUNS[name]).failures == ()

@@ -185,8 +185,10 @@ class RankProcesses:
     def place_lost(self, cluster: str) -> None:
         """Start no rank of a cluster again, since its front-end is lost.
 
-        One that asks for nodes again comes late, or the run ends.
+        One that asks for nodes again comes late, or the run ends. At its end nobody waits for them.
         """
+        if self.is_over:
+            return
         if self._places[cluster].cluster.asks_again:
             self.leave_out(cluster)
             return
