@@ -100,6 +100,12 @@ def all_libraries(path: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 _reaches: dict[str, bool] = {}
 
+_NEVER = (
+    *("libc.", "libm.", "libdl.", "librt.", "libpthread.", "libutil.", "ld-linux", "libgcc_s."),
+    *("libstdc++.", "libz.", "libgfortran", "libquadmath", "libgomp.", "libpython"),
+)
+"""How libraries of the system and of compilers begin; behind them is no MPI."""
+
 
 def reaches_mpi(path: str, environment: Mapping[str, str]) -> bool:
     """Tell whether a file is linked with an MPI, directly or not; no process is started for it.
@@ -115,9 +121,11 @@ def reaches_mpi(path: str, environment: Mapping[str, str]) -> bool:
         _reaches[real] = True
         return True
     origin = os.path.dirname(real)
-    own = [re.sub(r"\$ORIGIN|\$\{ORIGIN\}", origin, one) for one in search]
+    own = [one.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for one in search]
     beside = [one for one in environment.get("LD_LIBRARY_PATH", "").split(os.pathsep) if one]
     for name in needed:
+        if name.startswith(_NEVER):
+            continue
         found = find_library(name, [*own, *beside, *DEFAULT_FOLDERS])
         try:
             if found and reaches_mpi(found, environment):

@@ -9,9 +9,13 @@ from typing import Any
 
 from mpi4py import MPI
 
+from runtime.mpi.communicators.children import attendance_of
 from runtime.mpi.communicators.classes import near
 from runtime.mpi.communicators.groups import Group, spans_clusters
+from runtime.mpi.communicators.members import everybody_in, members_behind
 from runtime.mpi.from_c.library import COMMUNICATOR, GROUP, OPERATION, TYPE, ShimLibrary
+from runtime.mpi.progress.operations import NativeOperation
+from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.specs import EMPTY, Given, Spec, is_dense
 
 IN_PLACE = 1
@@ -123,17 +127,29 @@ class Values:
         return self._stands_for(token, self.comm(handle).Dup(), handle)
 
     def begin_duplicate(self, handle: int, info: int) -> tuple[int, MPI.Request]:
-        """Return the handle of a duplicate, and the request that says when it may be used."""
-        token = self._copied_token(handle, info)
-        made, request = self.comm(handle).Idup()
+        """Return the handle of a duplicate, and the request that says when it may be used.
+
+        No member waits for others: the token of COMM_WORLD is one of the whole cluster.
+        """
+        given, of = MPI.Comm.fromhandle(handle), self.comm(handle)
+        token, begun = MPI.Comm.Idup(given, _hints(info))
+        if not token:
+            begun.Wait()  # this MPI gives the handle at the end
+        MPI.Comm.Set_errhandler(token, given.Get_errhandler())
+        made, request = of.Idup()
+        members = members_behind(of)
+        if members is not None and begun:
+            both = attendance_of(members, everybody_in(members)).attended(
+                NativeOperation(begun), request._operation
+            )
+            request = new_request(members, both)
         return self._stands_for(token, made, handle), request
 
     @staticmethod
     def _copied_token(handle: int, info: int) -> MPI.Comm:
         """Return a duplicate of a token: attributes are copied by functions they have for that."""
-        hints = MPI.Info.fromhandle(info)
         given = MPI.Comm.fromhandle(handle)
-        token = given.Dup(hints if hints != MPI.INFO_NULL else None)
+        token = given.Dup(_hints(info))
         MPI.Comm.Set_errhandler(token, given.Get_errhandler())
         return token
 
@@ -277,6 +293,11 @@ class Values:
 
 _NO_MESSAGE = Given(Spec(MPI.BOTTOM, EMPTY, 0, MPI.BYTE))
 """What is sent to nobody, and received of nobody: programs give anything for that."""
+
+
+def _hints(info: int) -> MPI.Info | None:
+    found = MPI.Info.fromhandle(info)
+    return None if found == MPI.INFO_NULL else found
 
 
 def _native_comm(handle: int) -> Any:
