@@ -37,7 +37,7 @@ typedef intptr_t Word; /* any argument of MPI, as Python gets it */
 #define BUFFER(p) ((const void *)(p) == (const void *)MPI_IN_PLACE ? (Word)1 : (Word)(p))
 #define WEIGHTS(p) \
     ((const void *)(p) == (const void *)MPI_UNWEIGHTED ? (Word)0 \
-     : (const void *)(p) == (const void *)MPI_WEIGHTS_EMPTY ? (Word)1 : (Word)(p))
+     : !(p) || (const void *)(p) == (const void *)MPI_WEIGHTS_EMPTY ? (Word)1 : (Word)(p))
 #define STATUS(p) \
     ((void *)(p) == (void *)MPI_STATUS_IGNORE || (void *)(p) == (void *)MPI_STATUSES_IGNORE \
          ? (Word)0 : (Word)(p))
@@ -67,6 +67,7 @@ struct token { Word handle; int kind, rank, size; };
 static struct token tokens[PLACES];
 static int tokens_used;
 static struct token world;
+static int greatest_tag; /* that the MPIs of all clusters have; 0 until it is known */
 static int has_grid; /* whether COMM_WORLD has several clusters */
 enum { BEFORE, UP, AFTER };
 static int life = BEFORE;
@@ -116,8 +117,9 @@ EXPORTED void gcm_forget(Word handle, int kind) {
     if (one) __atomic_store_n(&one->handle, REMOVED, __ATOMIC_RELEASE);
 }
 
-EXPORTED void gcm_let_world_be_grid(int rank, int size) {
+EXPORTED void gcm_let_world_be_grid(int rank, int size, int tag) {
     world.rank = rank, world.size = size;
+    greatest_tag = tag;
     has_grid = 1;
 }
 
@@ -450,6 +452,21 @@ EXPORTED int MPI_Comm_size(MPI_Comm comm, int *size) {
     if (!grid) return NATIVE(MPI_Comm_size)(comm, size);
     *size = grid->size;
     return MPI_SUCCESS;
+}
+
+/* Attributes are native; of those that MPI sets two are not the same for all clusters. */
+EXPORTED int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag) {
+    CHECK_LIFE();
+    int code = NATIVE(MPI_Comm_get_attr)(comm, keyval, value, flag);
+    if (code || !*flag || !grid_comm(comm)) return code;
+    int **found = value;
+    if (keyval == MPI_TAG_UB && greatest_tag) *found = &greatest_tag;
+    if (keyval == MPI_UNIVERSE_SIZE && **found < world.size) *found = &world.size;
+    return code;
+}
+
+EXPORTED int MPI_Attr_get(MPI_Comm comm, int keyval, void *value, int *flag) {
+    return MPI_Comm_get_attr(comm, keyval, value, flag);
 }
 
 static int duplicated(MPI_Comm comm, MPI_Info info, MPI_Comm *made, void *caller) {

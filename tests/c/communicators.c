@@ -34,6 +34,13 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
 
+    int *most, *universe;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &flag);
+    printf("%d tags: %s\n", rank, flag && *most >= 32767 ? "enough" : "too few");
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &universe, &flag);
+    MPI_Comm_get_name(MPI_COMM_WORLD, name, &length);
+    printf("%d world: %s, %s\n", rank, name, !flag || *universe >= size ? "all" : "too small");
+
     MPI_Comm half, copy_of, odd;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
     int place, members, sum = 0;

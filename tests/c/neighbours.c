@@ -28,6 +28,12 @@ int main(int argc, char **argv) {
     printf("%d graph: %d (%d) to %d (%d), got %d\n", rank, sources[0], weights[0], who[0], given[0], got);
     MPI_Comm_free(&ring);
 
+    /* no edges at all: NULL is no MPI_UNWEIGHTED */
+    MPI_Dist_graph_create(MPI_COMM_WORLD, 0, NULL, NULL, NULL, NULL, MPI_INFO_NULL, 0, &ring);
+    MPI_Dist_graph_neighbors_count(ring, &in, &out, &weighted);
+    printf("%d nobody: %d in, %d out, %s\n", rank, in, out, weighted ? "weighted" : "plain");
+    MPI_Comm_free(&ring);
+
     int index[2] = {1, 2}, edges[2] = {1, 0}, nodes, ends, near[1];
     MPI_Comm pair;
     MPI_Graph_create(MPI_COMM_WORLD, 2, index, edges, 0, &pair);
@@ -64,7 +70,10 @@ int main(int argc, char **argv) {
 
     MPI_Comm copy;
     int sum;
+    if (rank == 0) /* begins last: the others must not wait for it in the call */
+        for (int at = 1; at < size; at++) MPI_Recv(&got, 1, MPI_INT, at, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Comm_idup(MPI_COMM_WORLD, &copy, &request);
+    if (rank) MPI_Ssend(&rank, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, copy);
     MPI_Comm_free(&copy);

@@ -37,9 +37,9 @@ class ShimLibrary:
         self._functions = (ctypes.c_void_p * len(functions))(*map(id, functions))
         self._library.gcm_install(self._functions)
 
-    def let_world_be_grid(self, rank: int, size: int) -> None:
+    def let_world_be_grid(self, rank: int, size: int, greatest_tag: int) -> None:
         """Let MPI_COMM_WORLD be what Python says."""
-        self._library.gcm_let_world_be_grid(rank, size)
+        self._library.gcm_let_world_be_grid(rank, size, greatest_tag)
 
     def remember(self, handle: int, kind: int, rank: int = 0, size: int = 0) -> None:
         """Let calls with a handle come to Python; raises MPI.Exception if there are too many."""

@@ -20,6 +20,7 @@ from runtime.mpi.from_c.library import ShimLibrary
 from runtime.mpi.from_c.point_to_point import MessageCalls
 from runtime.mpi.from_c.requests import Requests
 from runtime.mpi.from_c.values import Values, write_handle
+from runtime.mpi.process.place import here
 from runtime.mpi.surface import lifetime, mpi_module
 from runtime.shim import ASKED, SERVED
 
@@ -69,7 +70,7 @@ class CallsFromC:
         library.install(self._functions)
         world = mpi_module.COMM_WORLD
         if getattr(world, "_members", None) is not None:
-            library.let_world_be_grid(world.Get_rank(), world.Get_size())
+            library.let_world_be_grid(world.Get_rank(), world.Get_size(), here().tag_limit)
 
     def _of_requests(self, name: str) -> Call:
         names = {"free_request": "free"}
@@ -164,6 +165,7 @@ class CProgram(CallsFromC):
         super().__init__(library, Values(library, mpi_module.COMM_WORLD))
         for comm in (MPI.COMM_WORLD, MPI.COMM_SELF):  # as a program finds it; ours are copies
             MPI.Comm.Set_errhandler(comm, MPI.ERRORS_ARE_FATAL)
+        MPI.Comm.Set_name(MPI.COMM_WORLD, "MPI_COMM_WORLD")
 
     def run(self) -> int:
         """Let it begin; return its exit code when it ends."""

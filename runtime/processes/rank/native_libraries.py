@@ -130,7 +130,8 @@ class NativeLibraries:
         if not library.gcm_stand_before(self._mpi.encode(), self._path.encode(), multiple):
             return f"{self._path} does not find {self._mpi}"
         known = everybody(self._link)
-        library.gcm_let_world_be_grid(known.index, known.grid.size)
+        tag_is_not_known_yet = 0
+        library.gcm_let_world_be_grid(known.index, known.grid.size, tag_is_not_known_yet)
         self._stubs = [self._first_call(at) for at in range(len(ASKED) + len(SERVED))]
         self._pointers = (ctypes.c_void_p * len(self._stubs))(*map(id, self._stubs))
         library.gcm_install(self._pointers)
