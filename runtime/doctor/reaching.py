@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -77,7 +78,18 @@ def _mend(host: ExaminedHost, fault: LaunchError) -> str:
     if not hops or fix is None:
         return fault.cure
     prefix = f"on the front-end of {host.where.partition(',')[0]}: " if host.behind else ""
-    return prefix + fix(hops, fault)
+    return prefix + fix(_as_far_as(hops, fault), fault)
+
+
+def _as_far_as(hops: tuple[SshHop, ...], fault: LaunchError) -> tuple[SshHop, ...]:
+    """Return the hops up to that which ssh's words name, all of them if it names none before."""
+    for count, hop in enumerate(hops[:-1], 1):
+        name = re.escape(_known_name(hop))
+        named = rf"(for|host|hostname|to|with) {name}(?![\w.-])"
+        refused = rf"(^|@){re.escape(hop.host)}: Permission denied"
+        if re.search(f"{named}|{refused}", fault.cause, re.MULTILINE):
+            return hops[:count]
+    return hops
 
 
 def _known_name(hop: SshHop) -> str:

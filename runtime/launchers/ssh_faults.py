@@ -32,6 +32,8 @@ class _Fault(NamedTuple):
 _DEAD_SOCKET = "Control socket connect"
 # How it ends when a hop before it has failed, which has told why.
 _NO_WAY = "UNKNOWN port 65535"
+# What it says then before that, as if the last host had closed the connection.
+_CLOSED = "kex_exchange_identification: Connection closed"
 
 # In this order: a client whose session is refused then tries a connection of its own, a changed key
 # also fails verification, and a broken jump also closes the next hop.
@@ -104,7 +106,10 @@ def diagnose(
 
     `login` is the command that opens a shared connection to the host.
     """
-    text = "\n".join([line for line in lines if _NO_WAY not in line] or lines)
+    if any(_NO_WAY in line for line in lines):
+        own = [one for one in lines if _NO_WAY not in one and not one.startswith(_CLOSED)]
+        lines = own or lines
+    text = "\n".join(lines)
     spoken = "\n".join(line for line in lines if not line.startswith(_DEAD_SOCKET))
     for fault in _FAULTS:
         if re.search(fault.words, spoken):

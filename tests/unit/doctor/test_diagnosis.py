@@ -255,6 +255,36 @@ def test_a_host_that_is_not_reached_comes_with_the_command_to_type(
     assert (found.code, found.what, found.fix) == (code, "no; said", fix)
 
 
+@pytest.mark.parametrize(
+    ("kind", "said", "fix"),
+    [
+        (
+            HostKeyUnknown, "No ED25519 host key is known for [gate]:22022 and you have requested",
+            "connect once and compare the fingerprint: ssh -p 22022 gate"
+            ' (or write new-host-keys="accept" in its <ssh>)',
+        ),
+        (
+            HostKeyChanged, "Host key for [gate]:22022 has changed and you have requested strict",
+            "if the host was really set up anew: ssh-keygen -R '[gate]:22022'",
+        ),
+        (
+            AuthenticationRefused, "ana@gate: Permission denied (publickey).",
+            "ssh-copy-id -p 22022 gate; if the key has a passphrase: ssh-add",
+        ),
+        (
+            AuthenticationRefused, "ana@gate2: Permission denied (publickey).",
+            "ssh-copy-id -J gate:22022 gate2; if the key has a passphrase: ssh-add",
+        ),
+    ],
+)  # fmt: skip
+def test_the_command_to_type_is_for_the_hop_that_ssh_names(
+    kind: type[LaunchError], said: str, fix: str
+) -> None:
+    host = replace(HOST, hops=(SshHop("gate", port=22022), SshHop("gate2")))
+    found = only(findings_of([HERE, Record(host, fault=kind("no", cause=said))]))
+    assert found.fix == fix
+
+
 def test_the_hop_without_an_address_is_named_where_it_is_written() -> None:
     lines = tuple(Location("grid.xml", line) for line in (8, 9))
     host = replace(HOST, hops=(SshHop("gate"), SshHop("n1")), hop_locations=lines)

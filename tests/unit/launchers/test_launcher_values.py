@@ -165,6 +165,12 @@ def test_a_way_ends_with_the_words_about_its_first_broken_hop() -> None:
     said = "ssh: Could not resolve hostname gate: Name or service not known"
     fault = diagnose("me@x", Exit(code=255), [said, "Connection closed by UNKNOWN port 65535"])
     assert (type(fault), fault.cause) == (errors.UnknownHost, said)
+    known = "No ED25519 host key is known for gate and you have requested strict checking."
+    closed = "kex_exchange_identification: Connection closed by remote host"
+    fault = diagnose(
+        "x", Exit(code=255), [known, closed, "Connection closed by UNKNOWN port 65535"]
+    )
+    assert (type(fault), fault.cause) == (errors.HostKeyUnknown, known)
 
 
 def test_the_newest_words_about_python_are_understood() -> None:
