@@ -28,6 +28,8 @@ CONNECTION_LOST = 255
 starter of ranks ends with the same, and that is no exit code of a rank."""
 
 KILLED = 128 + 9
+MPIEXEC = "mpiexec"
+_AT_ITS_END = "ended so after its program, while it finalised MPI or the interpreter"
 _CLEANED_UP = frozenset({9, 15})
 """With these an `mpiexec` ends the others once one rank has failed."""
 
@@ -149,7 +151,7 @@ class JobEnds:
         ranks: list[str],
         signal_printed: int = 0,
         *,
-        starter: str = "mpiexec",
+        starter: str = MPIEXEC,
         is_broken: bool = False,
     ) -> tuple[list[RankDeath], str]:
         """Record how `mpiexec` ended; return what follows for its ranks, and its own fault if any.
@@ -161,6 +163,9 @@ class JobEnds:
         """
         found = [end for rank in list(self._seen) if (end := self.give_up(rank))]
         fault = self._fault_of_mpiexec(ended, words, ranks, starter, is_broken=is_broken)
+        if fault and starter != MPIEXEC and (end := self._killed_behind_its_program(ended)):
+            found.append(end)
+            fault = ""
         silent = [*self._left, *(rank for rank in ranks if rank not in self._left)]
         silent = [rank for rank in silent if rank not in self._deaths]
         if fault:
@@ -203,8 +208,24 @@ class JobEnds:
         is_cleaned_up = seen.signal in _CLEANED_UP
         if death.code or not seen.code or is_cleaned_up or self._ended_by(death.who, seen.at):
             return None
-        why = "ended so after its program, while it finalised MPI or the interpreter"
-        return self._report(death.who, replace(seen, why=why))
+        return self._report(death.who, replace(seen, why=_AT_ITS_END))
+
+    def _killed_behind_its_program(self, ended: Exit) -> RankDeath | None:
+        """Return the death of the rank that was killed first, and has `ended` who started it so.
+
+        That is no `mpiexec`, which would tell its own end so, and kill others for that.
+        """
+        killed = [
+            (seen.at, rank)
+            for rank, seen in self._seen.items()
+            if seen.signal in _CLEANED_UP
+            and seen.code == ended.code
+            and not self._deaths[rank].code
+        ]
+        if not killed:
+            return None
+        _, first = min(killed)
+        return self._report(first, replace(self._seen[first], why=_AT_ITS_END))
 
     def _ended_by(self, rank: str, at: float = 0.0, number: int = 0) -> str:
         """Return who had ended a rank of which only its parent, or nobody, tells the end.

@@ -139,6 +139,16 @@ def test_a_crash_behind_the_end_of_a_program_that_ended_well_is_told() -> None:
     assert end.supersedes
 
 
+def test_a_rank_killed_behind_its_program_is_named_and_not_who_had_started_it() -> None:
+    ends = JobEnds("0:0")
+    for rank, at in ((B, 1.0), (A, 1.1)):  # the process manager has killed A for that
+        ends.program_ended(rank, word(0))
+        assert ends.exited(rank, seen(signal=9, at=at), is_connected=False) is None
+    found, fault = ends.job_over(Exit(code=137, at=1.2), "", [A, B], starter="gcm-pmi")
+    assert ([brief(one) for one in found], fault) == ([(B, 137, 9, "")], "")
+    assert "after its program" in found[0].why
+
+
 def test_who_is_asked_to_end_has_not_failed() -> None:
     ends = JobEnds("0:0")
     ends.exited(B, seen(signal=9, at=1.0), is_connected=False)
