@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 from runtime.launchers.base import Exit
 from runtime.launchers.errors import LoginFailed, MissingSsh
@@ -114,11 +115,11 @@ class Master:
         self, *options: str, timeout: float | None = None
     ) -> subprocess.CompletedProcess[str] | None:
         """Return what the client answers without a connection; None if it does not."""
-        with _file(self._configuration) as config:
-            argv = [self._ssh, "-F", config.name, "-T", *options, self._alias]
+        with _nameless_file(self._configuration) as config:
+            argv = [self._ssh, "-F", "/dev/stdin", "-T", *options, self._alias]
             try:
                 return subprocess.run(
-                    argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                    argv, stdin=config, capture_output=True, text=True,
                     timeout=timeout, check=False,
                 )  # fmt: skip
             except subprocess.TimeoutExpired:
@@ -146,10 +147,10 @@ def not_ours(
         return ""
     refused = []
     for alias in aliases(hops):
-        with _file(configured) as config:
+        with _nameless_file(configured) as config:
             try:
                 shown = subprocess.run(
-                    [ssh, "-F", config.name, "-G", alias], stdin=subprocess.DEVNULL,
+                    [ssh, "-F", "/dev/stdin", "-G", alias], stdin=config,
                     capture_output=True, text=True, timeout=_ANSWER, check=False,
                 )  # fmt: skip
             except OSError:
@@ -214,6 +215,17 @@ def _on_terminal(argv: Sequence[str]) -> int:
     if process.returncode == -signal.SIGINT:
         raise KeyboardInterrupt
     return process.returncode
+
+
+def _nameless_file(text: str) -> IO[str]:
+    """Return a file that a client which reads no other input can read as `/dev/stdin`.
+
+    Whoever is killed meanwhile leaves nothing of it.
+    """
+    file = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
+    file.write(text)
+    file.seek(0)
+    return file
 
 
 def _file(text: str) -> tempfile._TemporaryFileWrapper[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -19,6 +20,8 @@ from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.ssh import SshLauncher
 from tests.commands import gcm_deploy
+from tests.leftovers import wait_until_gone
+from tools.on_grids import descriptor
 
 PLANTED = """if True:
     import os, socket, sys
@@ -88,3 +91,20 @@ def test_a_stranger_at_the_control_path_gets_nothing(
         assert stranger.stdout.read() == ""
     if uses is of_login:
         assert "another account's" in told
+
+
+def test_a_launcher_that_is_killed_while_it_asks_where_that_is_leaves_no_file(
+    tmp_path: Path,
+) -> None:
+    (home := tmp_path / "home" / ".ssh").mkdir(parents=True)
+    (home / "config").write_text("Host *\n  ControlPath ~/.ssh/%C\n")
+    (temporary := tmp_path / "tmp").mkdir()
+    ssh = tmp_path / "ssh"
+    ssh.write_text("#!/bin/sh\nkill -9 $PPID\n")
+    ssh.chmod(0o755)
+    there = f'<ssh host="127.0.0.1" command-path="{ssh}"/>'
+    (tmp_path / "program.py").write_text("")
+    (tmp_path / "grid.xml").write_text(descriptor("1", "program.py", way=there))
+    done = gcm_deploy("grid.xml", cwd=tmp_path, HOME=str(home.parent), TMPDIR=str(temporary))
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert wait_until_gone(lambda: [*map(str, temporary.iterdir())], list) == []
