@@ -68,6 +68,11 @@ int main(int argc, char **argv) {
     MPI_Alltoallw(sent, counts, places, kinds, taken, counts, places, kinds, MPI_COMM_WORLD);
     printf("%d alltoallw: %d %d\n", rank, taken[0], taken[size - 1]);
 
+    for (int at = 0; at < size; at++) counts[at] = 0;
+    MPI_Alltoallw(sent, counts, places, kinds, taken, counts, places, kinds, MPI_COMM_WORLD);
+    MPI_Alltoallv(sent, counts, places, MPI_INT, taken, counts, places, MPI_INT, MPI_COMM_WORLD);
+    printf("%d nothing to all: %d\n", rank, taken[0]);
+
     MPI_Comm copy;
     int sum;
     if (rank == 0) /* begins last: the others must not wait for it in the call */

@@ -268,7 +268,7 @@ class Values:
             if count
         )
         types = [one.datatype for one in known]
-        memory = _memory(address, max(0, *ends)) if address else MPI.BOTTOM
+        memory = _memory(address, max((0, *ends))) if address else MPI.BOTTOM
         return [memory, (list(counts), list(places)), types]
 
     def several(
@@ -287,7 +287,7 @@ class Values:
             for count, place in zip(counts, places, strict=True)
             if count
         )
-        memory = _memory(address, max(0, *ends))
+        memory = _memory(address, max((0, *ends)))
         return [memory, (list(counts), list(places)), known.datatype]
 
 
