@@ -8,42 +8,41 @@ a firewall might be at fault. It asks the launcher instead.
 from __future__ import annotations
 
 from runtime.machine.deaths import RankDeath
-from runtime.transport.keys import parsed
+from runtime.rank_name import RankName
 
 
 class AskedEnds:
-    """The ends of ranks, and who waits for those that live, by names such as `0:1:0#2`.
+    """The ends of ranks, and who waits for those that live; each is known by its place.
 
-    >>> asked = AskedEnds()
-    >>> asked.ask("0:0:0#1", "0:1:0#1") is None  # it lives
+    >>> asked, far = AskedEnds(), RankName(0, 1, 0)
+    >>> asked.ask(RankName(0, 0, 0), far) is None  # it lives
     True
-    >>> asked.ended(death := RankDeath.lost("0:1:0", "is lost"))
-    ['0:0:0']
-    >>> asked.ask("0:0:1#1", "0:1:0#1") == death
+    >>> asked.ended(death := RankDeath.lost(str(far), "is lost"))
+    [RankName(site=0, number=0, rank=0, incarnation=0)]
+    >>> asked.ask(RankName(0, 0, 1), far) == death
     True
     """
 
     def __init__(self) -> None:
-        self._ends: dict[str, RankDeath] = {}
-        self._waiting: dict[str, set[str]] = {}
+        self._ends: dict[RankName, RankDeath] = {}
+        self._waiting: dict[RankName, set[RankName]] = {}
 
-    def ask(self, by: str, rank: str) -> RankDeath | None:
+    def ask(self, by: RankName, rank: RankName) -> RankDeath | None:
         """Return how a rank has ended; None if it lives: then `by` is among those told later."""
-        name = parsed(rank)[0]
-        death = self._ends.get(name)
+        death = self._ends.get(rank.place)
         if death is None:
-            self._waiting.setdefault(name, set()).add(parsed(by)[0])
+            self._waiting.setdefault(rank.place, set()).add(by.place)
         return death
 
-    def ended(self, death: RankDeath) -> list[str]:
+    def ended(self, death: RankDeath) -> list[RankName]:
         """Record how a rank has ended; return who has asked to be told."""
-        name = str(death.rank.place)
-        self._ends[name] = death
-        return sorted(self._waiting.pop(name, ()))
+        place = death.rank.place
+        self._ends[place] = death
+        return sorted(self._waiting.pop(place, ()))
 
-    def begins(self, rank: str) -> None:
+    def begins(self, rank: RankName) -> None:
         """Record that a process takes a rank; what was asked by or about a former one is over."""
-        self._ends.pop(rank, None)
-        self._waiting.pop(rank, None)
+        self._ends.pop(rank.place, None)
+        self._waiting.pop(rank.place, None)
         for waiting in self._waiting.values():
-            waiting.discard(rank)
+            waiting.discard(rank.place)

@@ -7,13 +7,13 @@ pure machine: what happens goes in, what has to be done about it comes out.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from enum import StrEnum
 
 from gcm.records import dataclass
 from runtime.collectives.recovery_modes import ProcessState
 from runtime.membership.whereabouts import RankArrival, Report, replacement
 from runtime.rank_name import RankName
-from runtime.transport.keys import parsed
 
 FIRST = 1
 """The incarnation of ranks that are started with all others."""
@@ -54,17 +54,16 @@ TRANSITIONS: dict[tuple[ProcessState, ProcessEvent], tuple[ProcessState, Deed]] 
 
 @dataclass(frozen=True, slots=True)
 class StartAgain:
-    """Start a rank in an incarnation."""
+    """Start a rank, in the incarnation that its name has."""
 
-    rank: str
-    incarnation: int
+    rank: RankName
 
 
 @dataclass(frozen=True, slots=True)
 class EndRank:
     """End the process of a rank."""
 
-    rank: str
+    rank: RankName
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,67 +87,66 @@ class _Process:
 class Replacements:
     """Who has which rank now, of so many ranks at the start.
 
-    >>> ranks = Replacements(4)
-    >>> ranks.ended("0:1:0")
+    >>> ranks, lost = Replacements(4), RankName(0, 1, 0, 1)
+    >>> ranks.ended(lost)
     []
-    >>> ranks.wanted(["0:1:0#1"]), ranks.wanted(["0:1:0#1"])
-    ([StartAgain(rank='0:1:0', incarnation=2)], [])
+    >>> ranks.wanted([lost]) == [StartAgain(RankName(0, 1, 0, 2))], ranks.wanted([lost])
+    (True, [])
     """
 
     def __init__(self, size: int) -> None:
-        self._processes: dict[str, _Process] = {}
+        self._processes: dict[RankName, _Process] = {}
         self._next = size
 
-    def incarnation(self, rank: str) -> int:
+    def incarnation(self, rank: RankName) -> int:
         """Return which incarnation of a rank is the present one."""
         return self._of(rank).incarnation
 
-    def state(self, rank: str) -> ProcessState:
+    def state(self, rank: RankName) -> ProcessState:
         """Return the state of the process that has a rank."""
         return self._of(rank).state
 
-    def joining(self, cluster: str) -> list[str]:
+    def joining(self, cluster: str) -> list[RankName]:
         """Return the ranks of a cluster that are being started again."""
         known = self._processes.items()
         joining = (rank for rank, one in known if one.state is ProcessState.JOINING)
-        return [rank for rank in joining if RankName.parse(rank).cluster == cluster]
+        return [rank for rank in joining if rank.cluster == cluster]
 
-    def wanted(self, lost: Iterable[str]) -> list[ReplacementEffect]:
-        """Take the wish for other processes in place of lost ones, such as `0:1:0#2`.
+    def wanted(self, lost: Iterable[RankName]) -> list[ReplacementEffect]:
+        """Take the wish for other processes in place of lost ones, by names with incarnations.
 
         What is past is passed over: another one has taken that place already.
         """
         found = []
-        for member in lost:
-            rank, incarnation = parsed(member)
-            if incarnation == self._of(rank).incarnation:
+        for rank in lost:
+            if rank.incarnation == self._of(rank).incarnation:
                 found += self._happens(rank, ProcessEvent.WANTED)
         return found
 
-    def ready(self, rank: str, arrival: RankArrival) -> list[ReplacementEffect]:
+    def ready(self, rank: RankName, arrival: RankArrival) -> list[ReplacementEffect]:
         """Take in what a rank says of itself that was started again."""
         if self._of(rank).state is not ProcessState.JOINING:
             return []
         return self._happens(rank, ProcessEvent.READY, arrival)
 
-    def ended(self, rank: str) -> list[ReplacementEffect]:
+    def ended(self, rank: RankName) -> list[ReplacementEffect]:
         """Record that the present process of a rank has ended."""
         return self._happens(rank, ProcessEvent.ENDED)
 
-    def _of(self, rank: str) -> _Process:
-        return self._processes.setdefault(rank, _Process())
+    def _of(self, rank: RankName) -> _Process:
+        return self._processes.setdefault(rank.place, _Process())
 
     def _happens(
-        self, rank: str, event: ProcessEvent, arrival: RankArrival | None = None
+        self, rank: RankName, event: ProcessEvent, arrival: RankArrival | None = None
     ) -> list[ReplacementEffect]:
         one = self._of(rank)
         one.state, deed = TRANSITIONS[one.state, event]
         if deed is Deed.END:
-            return [EndRank(rank)]
+            return [EndRank(rank.place)]
         if deed is Deed.START:
             one.incarnation += 1
-            return [StartAgain(rank, one.incarnation)]
+            return [StartAgain(replace(rank, incarnation=one.incarnation))]
         if deed in (Deed.TELL_WHERE, Deed.TELL_NOT):
             index, self._next = self._next, self._next + 1
-            return [TellMoved(replacement(index, rank, one.incarnation, arrival))]
+            return [TellMoved(replacement(index, str(rank.place), one.incarnation, arrival))]
         return []

@@ -1,4 +1,4 @@
-"""Ranks that cannot reach each other, by names with incarnations such as `0:1:0#2`. Pure."""
+"""Ranks that cannot reach each other, by names with incarnations. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from runtime.lifecycle.cluster_life import ClusterLife, PlaceEvent, PlaceStage
 from runtime.lifecycle.events import Announce, Condemn, CondemnRank, Suspected, TellUnreachable
 from runtime.lifecycle.rank_life import ENDS, RankEvent, RankLife, RankStage
 from runtime.rank_name import RankName
-from runtime.transport.keys import parsed
 
 AFTER_STANDSTILL = 12.0
 """Seconds for a rank that was stopped to be reached again: as long as a broken connection has."""
@@ -21,14 +20,14 @@ AFTER_STANDSTILL = 12.0
 class Suspicion:
     """One rank, `by`, cannot reach another one; each time that is told it is another suspicion."""
 
-    by: str
-    rank: str
+    by: RankName
+    rank: RankName
     why: str
 
     @property
-    def names(self) -> set[str]:
+    def places(self) -> set[RankName]:
         """Return the two ranks, without their incarnations."""
-        return {parsed(self.by)[0], parsed(self.rank)[0]}
+        return {self.by.place, self.rank.place}
 
 
 class Suspicions:
@@ -37,43 +36,43 @@ class Suspicions:
     `present` returns which incarnation of a rank is the present one. About a rank that is stopped
     nothing is decided: it answers nobody, and lives.
 
-    >>> known = Suspicions(lambda _: 1)
-    >>> one = known.add("0:0:0#1", "0:1:0#1", "no route")
+    >>> known, near, far = Suspicions(lambda _: 1), RankName(0, 0, 0, 1), RankName(0, 1, 0, 1)
+    >>> one = known.add(near, far, "no route")
     >>> known.is_due(one)
     True
-    >>> known.withdraw("0:0:0#1", "0:1:0#1")
+    >>> known.withdraw(near, far)
     >>> known.is_due(one)
     False
     """
 
-    def __init__(self, present: Callable[[str], int]) -> None:
+    def __init__(self, present: Callable[[RankName], int]) -> None:
         self._present = present
-        self._open: dict[tuple[str, str], Suspicion] = {}
-        self._stopped: set[str] = set()
+        self._open: dict[tuple[RankName, RankName], Suspicion] = {}
+        self._stopped: set[RankName] = set()
 
-    def add(self, by: str, rank: str, why: str) -> Suspicion:
+    def add(self, by: RankName, rank: RankName, why: str) -> Suspicion:
         """Record that a rank cannot reach another one; what is returned is decided after a while.
 
         A suspicion that was withdrawn and comes back has that while anew.
         """
         return self._keep(Suspicion(by, rank, why))
 
-    def withdraw(self, by: str, rank: str) -> None:
+    def withdraw(self, by: RankName, rank: RankName) -> None:
         """Record that it has reached it again."""
         self._open.pop((by, rank), None)
 
-    def stopped(self, rank: str) -> None:
+    def stopped(self, rank: RankName) -> None:
         """Record that a rank stands still: a signal or a debugger has stopped it."""
-        self._stopped.add(rank)
+        self._stopped.add(rank.place)
 
-    def goes_on(self, rank: str) -> list[Suspicion]:
+    def goes_on(self, rank: RankName) -> list[Suspicion]:
         """Record that it goes on, or has ended; return what is to be decided after a while."""
-        if rank not in self._stopped:
+        if rank.place not in self._stopped:
             return []
-        self._stopped.discard(rank)
+        self._stopped.discard(rank.place)
         return [self._keep(replace(one)) for one in self._about(rank)]
 
-    def begins(self, rank: str) -> None:
+    def begins(self, rank: RankName) -> None:
         """Record that a process takes a rank: what was told by or of a former one is over."""
         for one in self._about(rank):
             self.withdraw(one.by, one.rank)
@@ -81,32 +80,31 @@ class Suspicions:
     def is_due(self, suspicion: Suspicion) -> bool:
         """Tell whether it has to be decided now which of two ranks is lost."""
         pair = suspicion.by, suspicion.rank
-        names = [parsed(one) for one in pair]
-        if any(number != self._present(name) for name, number in names):
+        if any(one.incarnation != self._present(one) for one in pair):
             self.withdraw(*pair)  # another one has taken the place of one of them
-        return self._open.get(pair) is suspicion and not suspicion.names & self._stopped
+        return self._open.get(pair) is suspicion and not suspicion.places & self._stopped
 
-    def blamed(self, suspicion: Suspicion) -> str:
+    def blamed(self, suspicion: Suspicion) -> RankName:
         """Return which of two ranks cannot reach more others, or is not reached by more.
 
         Of two equals it is the later one.
 
         >>> known = Suspicions(lambda _: 1)
-        >>> for one in ("0:0:1#1", "0:0:2#1"):
-        ...     last = known.add(one, "0:0:0#1", "no route")
-        >>> known.blamed(last)
+        >>> for number in (1, 2):
+        ...     last = known.add(RankName(0, 0, number, 1), RankName(0, 0, 0, 1), "no route")
+        >>> str(known.blamed(last))
         '0:0:0'
         """
         others = Counter(one for pair in {frozenset(pair) for pair in self._open} for one in pair)
         pair = suspicion.by, suspicion.rank
-        return parsed(max(pair, key=lambda one: (others[one], RankName.parse(one))))[0]
+        return max(pair, key=lambda one: (others[one], one)).place
 
     def _keep(self, suspicion: Suspicion) -> Suspicion:
         self._open[suspicion.by, suspicion.rank] = suspicion
         return suspicion
 
-    def _about(self, rank: str) -> list[Suspicion]:
-        return [one for one in self._open.values() if rank in one.names]
+    def _about(self, rank: RankName) -> list[Suspicion]:
+        return [one for one in self._open.values() if rank.place in one.places]
 
 
 def decided(

@@ -115,6 +115,7 @@ def test_appeals_are_made_in_the_own_name_and_nonsense_ends_nothing(tmp_path: Pa
     assert refused == [
         "/launcher.appeals.suspects was called in",
         "'int' object is not iterable",
+        "what should be the name of a rank is non",
         "an argument of /launcher.appeals.waiting",
         "/launcher.appeals.waiting was called wit",
         "nothing here serves appeals.nonsense. Bo",

@@ -24,7 +24,7 @@ from runtime.lifecycle.events import (
 from runtime.lifecycle.exchanged import Figures, Row
 from runtime.machine.calls import CallRefused, DispatchTable
 from runtime.machine.contracts import Appeals, Facts, Reports
-from runtime.machine.deaths import BY_REQUEST, RankDeath, UnreadableReport
+from runtime.machine.deaths import BY_REQUEST, RankDeath, UnreadableReport, read_rank
 from runtime.membership.whereabouts import RankArrival
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.handshakes import Handshakes
@@ -140,7 +140,7 @@ class ClusterReports:
         self.codes.rank_ready(rank, arrival)
         self.facts.tell(rank, RankStarted(arrival.host, arrival.pid, arrival.mpi))
         self.waits.rank_ready(rank)
-        self.ranks.arrived(rank, arrival)
+        self.ranks.arrived(read_rank(rank), arrival)
 
     def ranks_up(self) -> None:
         """Record that all ranks of the cluster are ready."""
@@ -195,7 +195,7 @@ class ClusterReports:
 
     def rank_frozen(self, rank: str, seconds: float) -> None:
         """Tell the user that a rank stands still, or goes on."""
-        self.ranks.stands_still(rank, goes_on=not seconds)
+        self.ranks.stands_still(read_rank(rank), goes_on=not seconds)
         if seconds:
             text = "%s has been stopped for %.3g s, by a signal or a debugger"
             _log.warning(text, self.ranks.names.name(rank), seconds)
@@ -226,19 +226,19 @@ class ClusterReports:
 
     def replace(self, member: str, lost: list[str]) -> None:  # noqa: ARG002 - any rank may ask
         """Start processes in place of lost ranks."""
-        self.ranks.replace_lost(self._cluster, lost)
+        self.ranks.replace_lost(self._cluster, [read_rank(one) for one in lost])
 
     def suspects(self, member: str, rank: str, why: str) -> None:
         """Let the run decide which of two ranks is lost that cannot reach each other."""
-        self.ranks.suspected(member, rank, why)
+        self.ranks.suspected(read_rank(member), read_rank(rank), why)
 
     def trusts(self, member: str, rank: str) -> None:
         """Record that the two ranks reach each other again."""
-        self.ranks.trusted(member, rank)
+        self.ranks.trusted(read_rank(member), read_rank(rank))
 
     def awaits_end(self, member: str, rank: str) -> None:
         """Tell a rank once another one has ended."""
-        self.ranks.asked_for_end(member, rank)
+        self.ranks.asked_for_end(read_rank(member), read_rank(rank))
 
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Take in the calls of a rank."""

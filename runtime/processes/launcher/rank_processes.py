@@ -45,7 +45,6 @@ from runtime.processes.launcher.services import Effects, Starts
 from runtime.processes.launcher.wait_facts import ProcessOfRank
 from runtime.rank_name import RankName
 from runtime.step_name import StepKind
-from runtime.transport.keys import member_name, parsed
 
 _HOMELESS = (
     "could not be started again: its front-end is lost. The front-end of a cluster survives the "
@@ -85,8 +84,8 @@ class RankProcesses:
         self._post = post
         self._patience = patience
         self._time_of_day = time_of_day
-        self._arrivals: dict[str, RankArrival] = {}
-        self._announced: dict[str, RankDeath] = {}
+        self._arrivals: dict[RankName, RankArrival] = {}
+        self._announced: dict[RankName, RankDeath] = {}
         self._replacements = Replacements(sum(one.ranks for one in plan.deployment.clusters()))
         self._replaceable = _ranks_that_go_on(plan)
         self._suspicions = Suspicions(self._replacements.incarnation)
@@ -106,12 +105,12 @@ class RankProcesses:
 
     def present(self) -> dict[str, ProcessOfRank]:
         """Return the processes of ranks that go on without lost ones."""
-        known, ranks = self._replacements, set[str]().union(*self._replaceable.values())
-        return {one: ProcessOfRank(known.state(one), known.incarnation(one)) for one in ranks}
+        known, ranks = self._replacements, set[RankName]().union(*self._replaceable.values())
+        return {str(one): ProcessOfRank(known.state(one), known.incarnation(one)) for one in ranks}
 
     def segments_of(self, cluster: str) -> set[str]:
         """Return the files of shared memory that the MPI of a cluster has made."""
-        arrivals = (one for rank, one in self._arrivals.items() if cluster_of(rank) == cluster)
+        arrivals = (one for rank, one in self._arrivals.items() if rank.cluster == cluster)
         return {path for one in arrivals for path in one.segments}
 
     @property
@@ -154,13 +153,13 @@ class RankProcesses:
         """Tell all other ranks how one has died, or tell them again."""
         death = effect.death
         if not effect.is_new:
-            self._send(self._announced[death.who])
+            self._send(self._announced[death.rank.place])
             return
-        rank = death.who
+        rank = death.rank.place
         arrival = self._arrivals.get(rank)
         self._announced[rank] = dated = replace(
             death.brief,
-            rank=replace(death.rank, incarnation=self._replacements.incarnation(rank)),
+            rank=self._present(rank),
             host="" if arrival is None else arrival.host,
             when=self._time_of_day(),
         )
@@ -194,7 +193,7 @@ class RankProcesses:
             return
         self._lost_places.add(cluster)
         for rank in self._replacements.joining(cluster):
-            self._post(RankDeath.lost(rank, _HOMELESS))
+            self._post(RankDeath.lost(str(rank), _HOMELESS))
 
     def _send(self, death: RankDeath) -> None:
         for name, place in self._places.items():
@@ -207,25 +206,27 @@ class RankProcesses:
         What is sent between the two would be taken for other numbers.
         """
         first = next(iter(self._arrivals.items()), None)
-        return "" if first is None or first[1].order == arrival.order else self.names.name(first[0])
+        if first is None or first[1].order == arrival.order:
+            return ""
+        return self.names.name(str(first[0]))
 
     # --- others in their place --------------------------------------------------------------------
 
-    def arrived(self, rank: str, arrival: RankArrival) -> None:
+    def arrived(self, rank: RankName, arrival: RankArrival) -> None:
         """Take in what a rank tells of itself, and let all know where one is in another's place."""
-        self._arrivals[rank] = arrival
+        self._arrivals[rank.place] = arrival
         self._suspicions.begins(rank)
         self._asked.begins(rank)
         self._do(self._replacements.ready(rank, arrival))
 
-    def replace_lost(self, cluster: str, lost: list[str]) -> None:
+    def replace_lost(self, cluster: str, lost: list[RankName]) -> None:
         """Start ranks again in place of lost ones, unless the run ends.
 
         A cluster may ask for ranks of its own application, if that survives losses.
         """
         if not self.is_over:
             known = self._replaceable.get(self._places[cluster].cluster.application, ())
-            self._do(self._replacements.wanted(one for one in lost if parsed(one)[0] in known))
+            self._do(self._replacements.wanted(one for one in lost if one.place in known))
 
     # --- clusters that come late ------------------------------------------------------------------
 
@@ -248,50 +249,51 @@ class RankProcesses:
         """Start the ranks of a cluster that has come late, also those that were wanted before."""
         self._late.discard(cluster)
         for rank in self._replacements.joining(cluster):
-            self._start_again(rank, self._replacements.incarnation(rank))
-        ranks = (f"{cluster}:{number}" for number in range(self._places[cluster].cluster.ranks))
-        lost = [
-            member_name(rank, self._replacements.incarnation(rank))
-            for rank in ranks
-            if self._announced[rank].code
-        ]
+            self._start_again(self._present(rank))
+        count = self._places[cluster].cluster.ranks
+        ranks = (RankName.parse(f"{cluster}:{number}") for number in range(count))
+        lost = [self._present(rank) for rank in ranks if self._announced[rank].code]
         self._do(self._replacements.wanted(lost))
+
+    def _present(self, rank: RankName) -> RankName:
+        """Return the name of the process that has a rank now."""
+        return replace(rank, incarnation=self._replacements.incarnation(rank))
 
     def _do(self, effects: Iterable[ReplacementEffect]) -> None:
         for effect in effects:
             match effect:
-                case StartAgain(rank, incarnation):
-                    self._start_again(rank, incarnation)
+                case StartAgain(rank):
+                    self._start_again(rank)
                 case EndRank(rank):
-                    self._places[cluster_of(rank)].orders.end_rank(rank)
+                    self._places[rank.cluster].orders.end_rank(str(rank))
                 case TellMoved(report):
                     self._moves.append(report)
                     for name, place in self._places.items():
                         if name not in self._absent:
                             place.orders.moved([report])
 
-    def _start_again(self, rank: str, incarnation: int) -> None:
-        cluster = cluster_of(rank)
+    def _start_again(self, rank: RankName) -> None:
+        cluster, name = rank.cluster, str(rank.place)
         place = self._places[cluster]
         if self._codes.incarnation(cluster) > 1:
             text = "could not be started again alone: its code was itself started again"
-            self._post(RankDeath.lost(rank, text))
+            self._post(RankDeath.lost(name, text))
         elif cluster in self._lost_places or (place.was_lost and not place.cluster.asks_again):
-            self._post(RankDeath.lost(rank, _HOMELESS))
+            self._post(RankDeath.lost(name, _HOMELESS))
         elif cluster not in self._late:  # else it is started once that has come
-            place.orders.start_again(rank, incarnation)
+            place.orders.start_again(name, rank.incarnation)
 
     # --- those that cannot reach each other -------------------------------------------------------
 
-    def suspected(self, by: str, rank: str, why: str) -> None:
+    def suspected(self, by: RankName, rank: RankName, why: str) -> None:
         """Record that a rank cannot reach another one."""
         self._decide_later(self._suspicions.add(by, rank, why))
 
-    def trusted(self, by: str, rank: str) -> None:
+    def trusted(self, by: RankName, rank: RankName) -> None:
         """Record that a rank is reached again."""
         self._suspicions.withdraw(by, rank)
 
-    def stands_still(self, rank: str, *, goes_on: bool) -> None:
+    def stands_still(self, rank: RankName, *, goes_on: bool) -> None:
         """Decide nothing about a rank that is stopped, until it could be reached again."""
         if not goes_on:
             self._suspicions.stopped(rank)
@@ -299,25 +301,24 @@ class RankProcesses:
         for one in self._suspicions.goes_on(rank):
             self._decide_later(one, max(self._patience, AFTER_STANDSTILL))
 
-    def asked_for_end(self, by: str, rank: str) -> None:
+    def asked_for_end(self, by: RankName, rank: RankName) -> None:
         """Tell one rank how another one has ended, now or once it has."""
         death = self._asked.ask(by, rank)
         if death is not None:
-            self._tell_end(parsed(by)[0], death)
+            self._tell_end(by.place, death)
 
     def rank_ended(self, _: str, death: RankDeath) -> None:
         """Decide about a rank that was stopped, and has ended so; tell those who have asked."""
-        for one in self._suspicions.goes_on(death.who):
+        for one in self._suspicions.goes_on(death.rank):
             self._decide_later(one)
         for by in self._asked.ended(death):
             self._tell_end(by, death)
 
-    def _tell_end(self, to: str, death: RankDeath) -> None:
-        place = self._places[cluster_of(to)]
+    def _tell_end(self, to: RankName, death: RankDeath) -> None:
+        place = self._places[to.cluster]
         if not place.was_lost:
-            incarnation = self._replacements.incarnation(str(death.rank.place))
-            dated = replace(death.brief, rank=replace(death.rank, incarnation=incarnation))
-            place.orders.lost([dated.plain | {"told_to": to}])
+            dated = replace(death.brief, rank=self._present(death.rank))
+            place.orders.lost([dated.plain | {"told_to": str(to)}])
 
     def _decide_later(self, suspicion: Suspicion, patience: float | None = None) -> None:
         after = self._patience if patience is None else patience
@@ -326,28 +327,29 @@ class RankProcesses:
     def _decide(self, one: Suspicion) -> None:
         if not self._suspicions.is_due(one):
             return
-        if any(map(self._is_end_awaited, one.names)):
+        if any(map(self._is_end_awaited, one.places)):
             self._decide_later(one)  # no other one is to blame
             return
-        by, rank = parsed(one.by)[0], parsed(one.rank)[0]
-        self._post(Suspected(by, rank, one.why, self._suspicions.blamed(one)))
+        by, rank, blamed = one.by.place, one.rank.place, self._suspicions.blamed(one)
+        self._post(Suspected(str(by), str(rank), one.why, str(blamed)))
 
-    def _is_end_awaited(self, rank: str) -> bool:
+    def _is_end_awaited(self, rank: RankName) -> bool:
         """Tell whether its front-end has gone, and its end is told once it is known why.
 
         A batch system may take seconds to say what became of a job.
         """
-        if self.is_over or not self._places[cluster_of(rank)].was_lost:
+        if self.is_over or not self._places[rank.cluster].was_lost:
             return False
         death = self._announced.get(rank)
         return death is None or death.rank.incarnation != self._replacements.incarnation(rank)
 
 
-def _ranks_that_go_on(plan: DeploymentPlan) -> dict[str, set[str]]:
+def _ranks_that_go_on(plan: DeploymentPlan) -> dict[str, set[RankName]]:
     """Return the ranks of each application that survives losses."""
     run_plan = run_plan_of(plan)
-    found: dict[str, set[str]] = {}
+    found: dict[str, set[RankName]] = {}
     for cluster in plan.deployment.clusters():
         if cluster.identifier in run_plan.survivors:
-            found.setdefault(cluster.application, set()).update(run_plan.ranks[cluster.identifier])
+            ranks = map(RankName.parse, run_plan.ranks[cluster.identifier])
+            found.setdefault(cluster.application, set()).update(ranks)
     return found

@@ -104,36 +104,39 @@ class LauncherActor(Actor):
             case EndAsked():
                 yield from self._answer(event)
             case SuspicionTold(by, rank, why):
+                pair = RankName.parse(by), RankName.parse(rank)
                 if why:
-                    self._due.append((now + PATIENCE, self._suspicions.add(by, rank, why)))
+                    self._due.append((now + PATIENCE, self._suspicions.add(*pair, why)))
                 else:
-                    self._suspicions.withdraw(by, rank)
-            case StillnessTold(rank, goes_on):
+                    self._suspicions.withdraw(*pair)
+            case StillnessTold(name, goes_on):
+                still = RankName.parse(name)
                 if not goes_on:
-                    self._suspicions.stopped(rank)
-                for one in self._suspicions.goes_on(rank) if goes_on else ():
+                    self._suspicions.stopped(still)
+                for one in self._suspicions.goes_on(still) if goes_on else ():
                     self._due.append((now + AFTER_STANDSTILL, one))
             case Due():
                 yield from self._do_what_is_due(now)
 
     def _ended(self, death: RankDeath, now: float) -> Iterator[Effect]:
-        for one in self._suspicions.goes_on(death.who):
+        for one in self._suspicions.goes_on(death.rank):
             self._due.append((now + PATIENCE, one))
         for by in self._asked.ended(death):
-            yield _told_end(by, death)
+            yield _told_end(str(by), death)
 
     def _answer(self, asked: EndAsked) -> Iterator[Effect]:
-        death = self._asked.ask(asked.by, asked.rank)
+        by = RankName.parse(asked.by)
+        death = self._asked.ask(by, RankName.parse(asked.rank))
         if death is not None:
-            yield _told_end(str(RankName.parse(asked.by).place), death)
+            yield _told_end(str(by.place), death)
 
     def _do_what_is_due(self, now: float) -> Iterator[Effect]:
         due = [one for at, one in self._due if at <= now]
         self._due = [each for each in self._due if each[0] > now]
         for one in due:
             if self._suspicions.is_due(one):
-                by, rank = (str(RankName.parse(name).place) for name in (one.by, one.rank))
-                event = run.Suspected(by, rank, one.why, self._suspicions.blamed(one))
+                by, rank, blamed = one.by.place, one.rank.place, self._suspicions.blamed(one)
+                event = run.Suspected(str(by), str(rank), one.why, str(blamed))
                 yield from self._happen(event, now)
         if self._explained_at is not None and now >= self._explained_at:
             self._explained_at = None
