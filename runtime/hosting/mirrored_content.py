@@ -19,7 +19,7 @@ from runtime.hosting.host import Host
 from runtime.hosting.neighbours import behind_composites, clients_of, servers_of
 from runtime.hosting.node import name_of_class
 from runtime.hosting.other_node import NodeProcess, ask_node
-from runtime.hosting.remote import RemoteInterface
+from runtime.hosting.remote import BINDING, TYPE_OF, RemoteInterface
 from runtime.hosting.routes import only
 from runtime.transport.errors import ChannelClosed, Unreachable
 
@@ -74,6 +74,16 @@ class MirroredContent:
         """Return a server interface of the component, without the mirror before it."""
         name = f"{INNER if internal else ''}{declared.name}"
         return RemoteInterface(self._host, self.path, name, declared)
+
+    def type_of(self, interface: str) -> InterfaceType:
+        """Return the type of a server interface that the component has by now."""
+        call = Invocation(self.path, BINDING, TYPE_OF, (interface,))
+        found: InterfaceType = self._host.call(call).result()
+        return found.with_name(interface)
+
+    def take_in(self, part: MirroredContent) -> None:
+        """Let the membrane of the component hold another component of its node."""
+        ask_node(self._host, self.node.home, "take_in", self.path, part.path)
 
     def on_start(self) -> None:
         """Bind and start the component, after the servers that start with it."""

@@ -8,7 +8,14 @@ from typing import Any, cast
 
 from gcm.components.controller import Controller
 from gcm.components.membrane import MembraneDescription
+from gcm.components.model import Component
+from gcm.errors import IllegalContentError
+from gcm.interfaces.interface import ClientInterface, ServerInterface
 from gcm.interfaces.signature import signature_of
+from gcm.interfaces.stub import Stub
+from gcm.interfaces.types import InterfaceType
+from gcm.membranes.lifecycle import LifeCycleController, State
+from gcm.membranes.membrane_controller import MembraneController
 from gcm.membranes.migration import Destination, MigrationController
 
 
@@ -37,6 +44,55 @@ class MirroredMigration(MigrationController):
         return bool(there.mirrored.has_moved)
 
 
+class _OfferedThere(ServerInterface):
+    """What a component in the membrane serves, in the node process; it has a life of its own."""
+
+    __slots__ = ()
+    is_functional = False
+
+    def wire_one(self, client: ClientInterface | None, stub: Stub) -> None:  # noqa: ARG002 - all clients are served alike
+        """Fill the ports of `stub` with those that send calls to the node process."""
+        there: Any = self.owner
+        remote = there.mirrored.remote(self.type)
+        for name in stub._operations:
+            stub._set_port(name, remote.port(name))
+
+
+class _HostedLife(LifeCycleController):
+    """The life of a component in the membrane of another one: that of the one there."""
+
+    __slots__ = ()
+
+    def state(self) -> State:
+        """Return its state there."""
+        found: State = self._ask("state")
+        return found
+
+    def is_started(self) -> bool:
+        """Return whether it works there."""
+        return self.state() is State.STARTED
+
+    def has_ended(self) -> bool:
+        """Return whether it is gone for good."""
+        return self.state() is State.TERMINATED
+
+    def start(self) -> None:
+        """Start it there."""
+        self._ask("start")
+
+    def stop(self) -> None:
+        """Stop it there."""
+        self._ask("stop")
+
+    def terminate(self) -> None:
+        """End it there."""
+        self._ask("terminate")
+
+    def _ask(self, operation: str) -> Any:
+        there: Any = self.component
+        return there.mirrored.control(self.name, operation)
+
+
 HERE = frozenset(
     ("lifecycle", "binding", "component", "name", "super", "hooks", "content", "factory")
 )
@@ -59,6 +115,8 @@ def mirrored(description: MembraneDescription) -> MembraneDescription:
 def _mirrored(kind: type[Controller]) -> type[Controller]:
     if kind is MigrationController:
         return MirroredMigration
+    if kind is MembraneController:
+        return MirroredMembrane
     return kind if kind.name in HERE else _asking(cast(Hashable, kind))
 
 
@@ -81,3 +139,57 @@ def _asked(controller: str, operation: str, original: Callable[..., Any]) -> Cal
         return there.mirrored.control(controller, operation, *args, **kwargs)
 
     return ask
+
+
+class MirroredMembrane(cast(Any, _asking(cast(Hashable, MembraneController)))):  # type: ignore[misc]  # it is made
+    """Holds components in the node process; what they serve is offered here too."""
+
+    __slots__ = ()
+
+    def offer(self, declared: InterfaceType) -> None:
+        """Offer an interface that a component in the membrane there serves."""
+        self.exports[declared.name] = _OfferedThere(self.component, declared)
+
+    def add(self, part: Component) -> None:
+        """Add a component of the same node to the membrane.
+
+        Raises:
+            IllegalContentError: it is in another process, or there is one of that name.
+        """
+        there: Any = self.component
+        own = there.mirrored
+        of_part = getattr(part, "mirrored", None)
+        if of_part is None or of_part.node is not own.node:
+            raise IllegalContentError(
+                f"the membrane is in the process {own.node.home}, and '{part.name}' is not",
+                component=self.component.path,
+                cure="Make it on that node: primitive(..., node=...)",
+            )
+        own.take_in(of_part)
+        part.membrane.add(_HostedLife(part))
+        part.host = self.component
+        self._parts[part.name] = part
+
+    def remove(self, name: str) -> None:
+        """Remove a component from the membrane, as `MembraneController.remove` does."""
+        there: Any = self.component
+        there.mirrored.control(self.name, "remove", name)
+        part = self._parts.pop(name, None)
+        if part is not None:
+            part.host = None
+
+    def part(self, name: str) -> Component:
+        """Return a component that was added while the assembly runs.
+
+        Raises:
+            NoSuchComponentError: there is none; those of a document are reached by their names.
+        """
+        found: Component = MembraneController.part(self, name)
+        return found
+
+    def export(self, name: str, server: str, *, internal: bool = False) -> None:
+        """Offer an interface, as `MembraneController.export` does."""
+        there: Any = self.component
+        there.mirrored.control(self.name, "export", name, server, internal=internal)
+        if not internal:
+            self.offer(there.mirrored.type_of(name))

@@ -18,6 +18,7 @@ from gcm.factory import primitive
 from gcm.interfaces.interface import ClientInterface, Referenced, ServerEnd, ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType
 from gcm.membranes.attribute import AttributeController
+from gcm.membranes.membrane_controller import MembraneController
 from gcm.membranes.migration import MigrationController
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
@@ -75,6 +76,9 @@ class NodeControl(Protocol):
 
         The caller has checked that the binding is legal; it may change while calls come in.
         """
+
+    def take_in(self, path: str, part: str) -> None:
+        """Let the membrane of a component that lives here hold another one that does."""
 
     def drop(self, path: str) -> None:
         """Forget a component that was made; it should be terminated."""
@@ -159,6 +163,11 @@ class NodeAgent:
         """Let a client interface of a component that lives here lead to `servers`."""
         ends = [Referenced(end) if isinstance(end, ServerInterface) else end for end in servers]
         lead(self._host.exports.component(path).bindable(client), ends)
+
+    def take_in(self, path: str, part: str) -> None:
+        """Let the membrane of a component that lives here hold another one that does."""
+        find = self._host.exports.component
+        find(path).controller(MembraneController).add(find(part))
 
     def drop(self, path: str) -> None:
         """Forget a component that was made, and hang up on what is outside of the assembly."""

@@ -19,6 +19,7 @@ from gcm.factory import ComponentPlace, new_template, placed
 from gcm.interfaces.types import ComponentType
 from gcm.membranes.content import ContentController
 from gcm.membranes.descriptions import DESCRIPTIONS
+from gcm.membranes.membrane_controller import MembraneController
 from runtime.hosting.host import Host
 from runtime.hosting.mirror import Mirror, MirroredComposite, PassedComposite
 from runtime.hosting.mirrored_content import Announce, MirroredContent, Placements, to_nobody
@@ -136,6 +137,10 @@ class NodeFactory:
         mirrored.mirror = mirror
         self._placements.place(mirrored, content)
         mirror.attach()
+        for declared in plan.membrane.component_type.interfaces:
+            if declared.is_server and not declared.is_internal:
+                membrane: Any = mirror.controller(MembraneController)
+                membrane.offer(declared)
         return mirror
 
 
