@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import field
-from typing import Any, Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
@@ -30,6 +30,7 @@ from runtime.cli.machine_picture import machine_picture
 from runtime.cli.programs import look_at_programs
 from runtime.cli.run import SAMPLES, SNAPSHOT_TIMEOUT
 from runtime.deployment import DeploymentPlan, make_plan
+from runtime.deployment.python_assembly import deployment_of_assembly
 from runtime.errors import GridError
 from runtime.lifecycle.outcome import Outcome
 from runtime.lifecycle.run_life import RunPhase
@@ -42,6 +43,9 @@ from runtime.views.run_view import RunView
 from runtime.views.stream import nothing
 from runtime.views.summary import headline
 from runtime.waits.findings import NEVER
+
+if TYPE_CHECKING:
+    from gcm.adl import Assembly
 
 MOST_OUTPUT = 64 << 20
 """So many bytes of output are kept of a run, the latest; a line tells that there were more."""
@@ -342,19 +346,30 @@ def start(
 
 
 def planned(
-    program: str | os.PathLike[str],
+    program: str | os.PathLike[str] | Assembly,
     *arguments: object,
     machine: str | int = "",
     **options: Unpack[RunOptions],
 ) -> DeploymentPlan:
     """Return the plan of what `start` would start, for a `Machine`; it has the arguments.
 
+    The program may be an `Assembly` too. Then `machine` is a descriptor that maps the virtual nodes
+    of its components, and has no assembly of its own, or `"1x2x4"`: sites, clusters and nodes here.
+
     Raises:
         UsageError, GridError: as `start` does.
+        AdlError: the assembly has faults.
 
     >>> with Machine(planned("coupled-codes.xml"), steered=True) as machine:   # doctest: +SKIP
     ...     print(machine.code("ocean").control.wait())
     """
+    if not isinstance(program, str | os.PathLike):
+        if arguments or options or not machine:
+            raise UsageError(
+                f"the assembly '{program.name}' is planned for a machine, and nothing else",
+                cure="Write planned(assembly, machine='1x2x4'), or name a descriptor",
+            )
+        return make_plan(deployment_of_assembly(program, str(machine)))
     return _planned(_words(os.fspath(program), arguments, machine, options))
 
 

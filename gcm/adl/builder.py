@@ -57,10 +57,12 @@ class Assembly:
         name: str,
         *,
         controllers: MembraneDescription | str = "composite",
+        node: str = "",
         _classes: dict[str, object] | None = None,
     ) -> None:
         self.name = name
         self._location = _caller()
+        self._virtual_node = node
         self._classes: dict[str, object] = {} if _classes is None else _classes
         self._desc = self._membrane(controllers)
         self._interfaces: list[InterfaceNode] = []
@@ -112,10 +114,13 @@ class Assembly:
         return self._primitive(name, content, "active", node, attributes)
 
     def composite(
-        self, name: str, *, controllers: MembraneDescription | str = "composite"
+        self, name: str, *, controllers: MembraneDescription | str = "composite", node: str = ""
     ) -> Assembly:
-        """Add a composite and return it, to be filled."""
-        inside = Assembly(name, controllers=controllers, _classes=self._classes)
+        """Add a composite and return it, to be filled.
+
+        What is inside and names no virtual node takes turns on the nodes of its `node`.
+        """
+        inside = Assembly(name, controllers=controllers, node=node, _classes=self._classes)
         self._parts.append(inside)
         return inside
 
@@ -225,6 +230,9 @@ class Assembly:
             components=parts,
             bindings=tuple(self._bindings),
             controller=ControllerNode(self._desc, location=self._location),
+            virtual_node=VirtualNodeNode(self._virtual_node, location=self._location)
+            if self._virtual_node
+            else None,
         )
         return ComponentNode(self.name, body=body, location=self._location)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gcm.documents import Location
 from gcm.records import dataclass
@@ -24,6 +24,9 @@ from runtime.topology import (
     Site,
     Wan,
 )
+
+if TYPE_CHECKING:
+    from gcm.adl.plan import AssemblyPlan
 
 Position = tuple[int, int]
 """The position of a cluster: the number of its site, and its own number within the site."""
@@ -356,11 +359,15 @@ class VirtualNode:
 
 @dataclass(frozen=True, slots=True)
 class PlacedAssembly:
-    """An ADL file to place on nodes, and the arguments of its definition."""
+    """An ADL file to place on nodes, and the arguments of its definition.
+
+    Of an assembly that was made in Python there is no such file, only its folder, and the `plan`.
+    """
 
     file: str
     arguments: Mapping[str, str]
     location: Location
+    plan: AssemblyPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)

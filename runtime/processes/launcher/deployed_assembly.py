@@ -64,6 +64,7 @@ class DeployedAssembly:
         self._deployment = plan.deployment
         self._file = str(Path(plan.deployment.assembly.file).expanduser())
         self._arguments = plan.deployment.assembly.arguments
+        self._made_in_python = plan.deployment.assembly.plan
         self._steered = steered
         steps = [one for one in plan.steps if one.kind is StepKind.NODE]
         self._clusters = {one.place: one.by.about for one in steps if one.by is not None}
@@ -129,6 +130,7 @@ class DeployedAssembly:
             cure="Everything else was ended; its last lines are below",
         )
         self._post(NodeLost(StepName(StepKind.NODE, name), str(fault)))
+        self.over(f"{name}: {fault.what}. {words}")
         self._lost.set()
 
     def go(self) -> None:
@@ -148,9 +150,9 @@ class DeployedAssembly:
         self._ended.wait(END_SECONDS)
 
     def over(self, why: str) -> None:
-        """Record that the machine has ended, and that nobody can wait for the assembly any more."""
+        """Record why the machine ends: nobody waits for the assembly then. The first why holds."""
         with self._changed:
-            self._why_over = why
+            self._why_over = self._why_over or why
             self._changed.notify_all()
 
     def reports(self) -> tuple[ComponentReport, ...]:
@@ -237,7 +239,9 @@ class DeployedAssembly:
             self._host.publish(root.path, root)
         except Exception as error:  # constructors of the user's may raise anything
             self._wait_for_loss(error)
-            self._post(StepFailed(_ASSEMBLE, f"the assembly cannot be made: {words_of(error)}"))
+            why = f"the assembly cannot be made: {words_of(error)}"
+            self._post(StepFailed(_ASSEMBLE, why))
+            self.over(why)
         else:
             self._root = root
             self._post(StepUp(_ASSEMBLE))
@@ -247,7 +251,9 @@ class DeployedAssembly:
         if folder not in sys.path:  # the user's code may import at any time
             sys.path.insert(0, folder)
         found = Diagnostics()
-        plan = plan_document(self._file, arguments=self._arguments, diagnostics=found)
+        plan = self._made_in_python or plan_document(
+            self._file, arguments=self._arguments, diagnostics=found
+        )
         if plan is not None and has_run(plan.root) and not self._steered:
             self._operation = run_operation(plan.root, found)
         if plan is None or found.errors:

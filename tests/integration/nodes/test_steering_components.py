@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from gcm import (
     ContentController,
+    MembraneController,
     MigrationController,
     NameController,
     active,
@@ -21,8 +23,10 @@ from gcm import (
     primitive,
     submit,
 )
+from gcm.adl import Assembly
 from gcm.documents import Diagnostics
 from gcm.errors import IllegalContentError, IllegalLifeCycleError, InstantiationError
+from runtime import planned
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.errors import GridError
 from runtime.processes.launcher.machine import Machine
@@ -50,6 +54,14 @@ class Worker:
         if number < 0:
             print("the worker is at", os.environ["GCM_NODE"])
         return os.environ["GCM_NODE"], 2 * number
+
+class Watch(Protocol):
+    def where(self) -> str: ...
+
+@provides("watch", Watch)
+class Watchdog:
+    def where(self):
+        return os.environ["GCM_NODE"]
 """
 ADL = """
 <interface name="serve" role="server" signature="steered_parts.Work"/>
@@ -58,6 +70,11 @@ ADL = """
 <component name="first"><content class="steered_parts.Worker"/><virtual-node name="one"/>
 </component>
 <component name="second"><content class="steered_parts.Worker"/><virtual-node name="two"/>
+  <controller desc="primitive">
+    <interface name="watch" role="server" signature="steered_parts.Watch"/>
+    <component name="dog"><content class="steered_parts.Watchdog"/></component>
+    <binding client="this.watch" server="dog.watch"/>
+  </controller>
 </component>
 <binding client="this.serve" server="chief.serve"/>
 <binding client="chief.helper" server="first.work"/>
@@ -196,6 +213,43 @@ def test_components_are_made_on_nodes_while_the_assembly_runs(plan: DeploymentPl
         primitive(parts.Worker, node=nodes["lab/rack/blade1"])
 
 
+def test_an_assembly_made_in_python_is_deployed_as_it_is(plan: DeploymentPlan) -> None:
+    sys.path.insert(0, plan.deployment.folder)
+    parts: Any = importlib.import_module("steered_parts")
+    made = Assembly("made")
+    made.serves("serve", parts.Work)
+    made.primitive("chief", parts.Chief, node="head")
+    made.primitive("worker", parts.Worker, node="hand")
+    made.bind("this.serve", "chief.serve")
+    made.bind("chief.helper", "worker.work")
+    with Machine(planned(made, machine="1x1x2"), steered=True) as machine:
+        root: Any = machine.deployed(LONG)
+        assert root.server("serve").stub.work(3) == ("site0/cluster0/node1", 6)
+
+
+def test_what_a_membrane_on_a_node_serves_is_called_and_can_be_added(
+    plan: DeploymentPlan,
+) -> None:
+    with Machine(plan, steered=True) as machine:
+        root = machine.deployed(LONG)
+        parts: Any = sys.modules["steered_parts"]
+        second = root.find("second")
+        assert second.stub("watch", parts.Watch).where() == "lab/rack/blade1"
+        membrane = root.find("first").controller(MembraneController)
+        with pytest.raises(IllegalContentError, match="the membrane is in the process"):
+            membrane.add(primitive(parts.Watchdog))
+        dog = primitive(parts.Watchdog, node=machine.nodes()["office/desk/node1"])
+        membrane.add(dog)
+        membrane.export("eye", "watchdog.watch")
+        membrane.start()
+        assert (dog.state, membrane.names()) == ("started", ["watchdog"])
+        eye = root.find("first").stub("eye", parts.Watch)
+        assert eye.where() == "office/desk/node1"
+        membrane.stop()
+        membrane.remove("watchdog")
+        assert membrane.names() == []
+
+
 def test_a_call_after_a_lost_node_has_ended_the_run_is_refused(plan: DeploymentPlan) -> None:
     machine = Machine(plan, steered=True).start()
     work: Any = machine.deployed(LONG).server("serve").stub.work  # type: ignore[attr-defined]
@@ -205,6 +259,11 @@ def test_a_call_after_a_lost_node_has_ended_the_run_is_refused(plan: DeploymentP
     outcome = machine.wait(LONG)
     assert outcome.exit_code == 204
     assert "office/desk/node1: the process of this node has ended" in outcome.errors[0]
+    with pytest.raises(GridError, match="there is no assembly any more") as over:
+        machine.nodes(LONG)
+    assert "office/desk/node1: the process of this node has ended, and with it /app/first" in (
+        over.value.cause
+    )
     with pytest.raises(IllegalLifeCycleError, match="the component has ended"):
         work(1)
 
