@@ -367,7 +367,7 @@ def planned(
         if arguments or options or not machine:
             raise UsageError(
                 f"the assembly '{program.name}' is planned for a machine, and nothing else",
-                cure="Write planned(assembly, machine='1x2x4'), or name a descriptor",
+                cure="Name a descriptor as the machine, or sites, clusters and nodes: '1x2x4'",
             )
         return make_plan(deployment_of_assembly(program, str(machine)))
     return _planned(_words(os.fspath(program), arguments, machine, options))

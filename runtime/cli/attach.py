@@ -161,12 +161,18 @@ def _runs() -> Iterator[DetachedRun | MovedRun]:
 def logs(found: argparse.Namespace) -> int:
     """Show what a run has printed; return the exit code."""
     run = _run_named(found.run, or_last=True)
-    if isinstance(run, MovedRun):
-        tags = ["--tag-output"] if found.tag_output else []
-        return run.call("logs", run.name, *tags, *(["--follow"] if found.follow else []))
+    if isinstance(run, MovedRun) and not found.follow:
+        return run.call("logs", run.name, *(["--tag-output"] if found.tag_output else []))
     try:
-        with run.following() if found.follow else run.facts.open("rb") as file:
+        with (
+            run.following()
+            if found.follow or isinstance(run, MovedRun)
+            else run.facts.open("rb") as file
+        ):
             account = _shown(file, run.name, tags=found.tag_output)
+    except LaunchError as fault:
+        complain(str(fault))
+        return NEVER_STARTED
     except KeyboardInterrupt:
         return INTERRUPTED
     except UnreadableFacts as fault:
@@ -184,7 +190,7 @@ def logs(found: argparse.Namespace) -> int:
 )  # fmt: skip
 def stop(found: argparse.Namespace) -> int:
     """End a run and return once it has gone; return the exit code."""
-    if found.run.isdigit():
+    if found.run.isdecimal() and found.run.isascii():
         return _stop_process(int(found.run))
     run = _run_named(found.run)
     if isinstance(run, MovedRun):
@@ -200,10 +206,12 @@ def _stop_process(process: int) -> int:
     """End the run of a process, which shows its end in its own terminal."""
     try:
         held = os.pidfd_open(process)  # before it is known to be a run, so it stays this process
-    except OSError:
+    except (OSError, OverflowError, AttributeError):  # it has gone, or this system has no such call
         held = -1
     if held == -1 or process not in running_deployments():
         others = f"these are processes {_pids()}" if _pids() else "there is none on this machine"
+        if process in running_deployments():
+            raise UsageError(f"process {process} cannot be held here", cure=f"kill -TERM {process}")
         raise UsageError(f"process {process} is no run of yours", cure=f"Of your runs {others}")
     try:
         if not _ends(

@@ -136,6 +136,13 @@ class DetachedRun:
         """Whether somebody has attached to its end."""
         return (self.folder / _SEEN).exists()
 
+    def seen_at(self) -> float:
+        """Return when its end was seen."""
+        try:
+            return (self.folder / _SEEN).stat().st_mtime
+        except FileNotFoundError:  # it is being removed
+            return 0.0
+
     def settle(self) -> None:
         """Note that its end was seen: it is listed no more, and its output can be read again."""
         with suppress(OSError):  # a full disk does not take an exit code away
@@ -158,7 +165,7 @@ def detached_runs(*, with_seen: bool = False) -> Iterator[DetachedRun]:
         with suppress(OSError, ValueError, KeyError, TypeError):  # it is being made, or removed
             found.append(DetachedRun.of(folder))
     found.sort(key=lambda run: run.started)
-    seen = [run for run in found if run.is_seen]
+    seen = sorted((run for run in found if run.is_seen), key=DetachedRun.seen_at)
     for run in seen[:-KEPT_SEEN]:
         run.remove()
     for run in (one for one in found if one not in seen):

@@ -139,21 +139,24 @@ def _user_of(connection: socket.socket) -> int:
 
 def running_deployments() -> list[int]:
     """Return the processes of this user's runs on this machine, or of all users for root."""
-    me = os.getuid()
-    return sorted(process for process, users in _listening().items() if me in (0, *users))
+    me, named = os.getuid(), _listening()
+    return [
+        process
+        for process in sorted(named)
+        if any(me in (0, user) and _is_of(user, process) for user in named[process])
+    ]
 
 
 def _is_of(user: int, process: int) -> bool:
-    """Tell whether the user listens under the name of a run: anybody can take that."""
+    """Tell whether this very process of the user listens as a run: anybody can take its name."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.setblocking(False)
         try:
             connection.connect(f"\0{_PREFIX}{user}/{process}")
-        except BlockingIOError:  # many ask just now: who is asked next says more
-            return True
         except OSError:
             return False
-        return _user_of(connection) == user
+        found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        return _CREDENTIALS.unpack(found)[:2] == (process, user)
 
 
 def _listening() -> Mapping[int, list[int]]:
@@ -175,12 +178,7 @@ def only_run(command: str) -> int | None:
     Raises:
         UsageError: there are several.
     """
-    me, named = os.getuid(), _listening()
-    runs = [
-        process
-        for process in sorted(named)
-        if any(me in (0, user) and _is_of(user, process) for user in named[process])
-    ]
+    runs = running_deployments()
     if len(runs) > 1:
         raise UsageError(
             f"you have {len(runs)} runs: processes {', '.join(map(str, runs))}",

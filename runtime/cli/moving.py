@@ -295,7 +295,9 @@ def way_to(deployment: Deployment, host: str) -> tuple[Way, str]:
         ) from fault
     if named.is_local:
         raise UsageError(f"--detach={host} is this machine", cure="Write --detach alone")
-    return (SshHop(named.name, user=named.user),), ""
+    if named.mpi:
+        raise UsageError(f"--detach={host}: mpi= is for a host that has ranks")
+    return (SshHop(named.name, user=named.user),), named.python
 
 
 def check_movable(deployment: Deployment, way: Way) -> None:

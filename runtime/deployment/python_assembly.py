@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gcm.adl import Assembly
     from gcm.adl.plan import ComponentPlan
 
-_SHAPE = re.compile(r"(\d+)x(\d+)x(\d+)")
+_SHAPE = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})x([1-9][0-9]{0,3})", re.ASCII)
 _ROOT = re.compile(rb"<deployment\b[^>]*?(/?)>")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from gcm.adl.plan import ComponentPlan, MembraneKind
 from gcm.components.composite import Composite
 from gcm.components.model import Component
-from gcm.errors import IllegalContentError
+from gcm.errors import IllegalContentError, InstantiationError
 from gcm.interfaces.future import Future
 from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
 from gcm.interfaces.types import InterfaceType
@@ -268,6 +268,12 @@ class Placements:
     def load(self, plan: ComponentPlan, node: NodeProcess) -> None:
         """Import in a node process what a component consists of; raises InstantiationError."""
         for name in map(name_of_class, _classes_of(plan)):
+            if name.startswith("__main__:"):
+                raise InstantiationError(
+                    f"the content '{name}' is of the program itself, which no node imports",
+                    component=plan.path,
+                    cure="Put the class into a module beside the program, and import it from there",
+                )
             if (node.home, name) not in self._loaded:
                 ask_node(self._host, node.home, "load", name, plan.path)
                 self._loaded.add((node.home, name))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from functools import cache, wraps
 from typing import Any, cast
 
 from gcm.components.controller import Controller
 from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
-from gcm.errors import IllegalContentError
+from gcm.errors import IllegalContentError, NoSuchControllerError
 from gcm.interfaces.interface import ClientInterface, ServerInterface
 from gcm.interfaces.signature import signature_of
 from gcm.interfaces.stub import Stub
@@ -31,11 +32,20 @@ class MirroredMigration(MigrationController):
 
         Raises:
             IllegalContentError: it gathers calls, or is bound to what does, or there is no such
-                node, or it is a composite.
+                node, or it is a composite, or something was added to its membrane.
             IllegalLifeCycleError: calls inside do not end in time.
             NotSendable: its content cannot be copied to another process.
         """
         there: Any = self.component
+        added: list[str] = []
+        with suppress(NoSuchControllerError):
+            added += there.membrane.get(MembraneController)._parts
+        if added:
+            raise IllegalContentError(
+                f"it cannot move while its membrane holds what was added: {', '.join(added)}",
+                component=there.path,
+                cure="Remove that first, and add it again where the component lives then",
+            )
         there.mirrored.migrate(destination)
 
     def has_moved(self) -> bool:
@@ -163,7 +173,7 @@ class MirroredMembrane(cast(Any, _asking(cast(Hashable, MembraneController)))): 
             raise IllegalContentError(
                 f"the membrane is in the process {own.node.home}, and '{part.name}' is not",
                 component=self.component.path,
-                cure="Make it on that node: primitive(..., node=...)",
+                cure="Make it with that node as its place",
             )
         own.take_in(of_part)
         part.membrane.add(_HostedLife(part))

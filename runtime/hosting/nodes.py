@@ -38,7 +38,7 @@ class MachineNode(ComponentPlace):
 
     def __repr__(self) -> str:
         """Return the name, and the host that the node is on."""
-        return f"<node {self.name} on {self.host}>"
+        return f"<{type(self).__name__} {self.name} on {self.host}>"
 
     def make(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from typing import Any, NoReturn
 
@@ -196,16 +196,16 @@ def without_words_of_the_library() -> Iterator[None]:
 
     It names a rank of its own cluster, beside the line of the launcher that names that of the grid.
     """
-    sys.stderr.flush()
-    kept = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
+    with ExitStack() as stack:
+        with suppress(OSError, ValueError, AttributeError):  # closed, or no descriptor is free
+            sys.stderr.flush()
+            kept = os.dup(2)
+            stack.callback(os.close, kept)
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            stack.callback(os.close, nowhere)
+            os.dup2(nowhere, 2)
+            stack.callback(os.dup2, kept, 2)
         yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
 
 
 def leave(code: int) -> NoReturn:

@@ -121,7 +121,7 @@ class DeployedAssembly:
 
     def node_lost(self, name: str, words: str) -> None:
         """Record that a node process has gone, and with it its components."""
-        here = sorted(path for path, node in self._where.items() if node == name)
+        here = sorted(path for path, node in tuple(self._where.items()) if node == name)
         what = "the process of this node has ended"
         fault = GridError(
             f"{what}, and with it {', '.join(here)}" if here else what,
@@ -159,7 +159,7 @@ class DeployedAssembly:
         """Return which components lived on nodes, and where that was."""
         return tuple(
             ComponentReport(path, node, self._facts[node].host, self._facts[node].pid)
-            for path, node in self._where.items()
+            for path, node in tuple(self._where.items())
         )
 
     # --- for the program that holds the machine -------------------------------------------------
@@ -189,7 +189,13 @@ class DeployedAssembly:
 
     def taking_turns(self, timeout: float | None = None) -> NodesInTurn:
         """Return all nodes as one place; waits and raises as `started` does."""
-        return NodesInTurn(tuple(self.nodes(timeout).values()), self._make_on)
+        nodes = tuple(self.nodes(timeout).values())
+        if not nodes:
+            raise GridError(
+                "no node of this machine can take components",
+                cure='Map a virtual node: <virtual-node name="workers" nodes="SITE/CLUSTER"/>',
+            )
+        return NodesInTurn(nodes, self._make_on)
 
     def _make_on(self, node: str, name: str, *what: Any) -> Component:
         if self._why_over or self._factory is None:

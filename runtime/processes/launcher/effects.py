@@ -48,11 +48,7 @@ from runtime.processes.launcher.stage_out import StageOut
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.task_group import TaskGroup
 from runtime.processes.launcher.verdicts import Verdicts
-from runtime.processes.launcher.wait_reports import (
-    CHECKED_DEADLOCK_STAYS,
-    DEADLOCK_STAYS,
-    WaitReports,
-)
+from runtime.processes.launcher.wait_reports import WaitReports
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.processes.watch import watch_of
 from runtime.shown_text import LONGEST_CELL, shown
@@ -133,7 +129,6 @@ class Executor:
             checks=CheckReports(facts, self._ranks.names), names=self._ranks.names,
             present=self._ranks.present, replicas=replica_ranks(plan),
             looks_behind=not (codes.is_steered or self._ranks.go_on),
-            deadlock_stays=CHECKED_DEADLOCK_STAYS if plan.deployment.checked else DEADLOCK_STAYS,
         )  # fmt: skip
         self.samples = Samples(self._table.values(), self.waits, facts, later, sampling=samples)
         self._input = None if stdin is None else self._new_input(stdin)

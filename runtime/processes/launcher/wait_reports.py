@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import field, replace
@@ -45,13 +44,6 @@ PAUSE = 0.3
 LEFT_BEHIND, LONGEST_PAUSE = 0.25, 5.0
 """How many seconds after the end of a rank the others are asked whether they wait for it in vain;
 and once more after so many, before it is believed. They may do so later, so the pauses grow."""
-
-DEADLOCK_STAYS, CHECKED_DEADLOCK_STAYS = 60.0, 2.0
-"""How many seconds a run stays in which no rank can ever go on, so that somebody may look at it;
-and one that is checked, whose report is what somebody waits for."""
-
-MOST_ENDING = 3
-"""So many findings are repeated where a run is ended for them."""
 
 MOST_ASKED = 200
 """So many ranks are asked for each second, where many end one after the other."""
@@ -96,12 +88,10 @@ class WaitReports:
         present: Callable[[], Mapping[str, ProcessOfRank]] = dict,
         replicas: Mapping[str, int] = MappingProxyType({}),
         looks_behind: bool = True,
-        deadlock_stays: float = DEADLOCK_STAYS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Let the run know of ranks left behind and of deadlocks only if `looks_behind`.
+        """Let the run know of ranks left behind only if `looks_behind`.
 
-        A run of which no rank can ever go on ends `deadlock_stays` seconds after that was told.
         `replicas` has the rank of each process where ranks are several processes. `present` returns
         the ranks of programs that go on without lost ones.
         """
@@ -112,8 +102,7 @@ class WaitReports:
         self._replicas = replicas
         self._names = names
         self._looks_behind = looks_behind
-        self._deadlock_stays = deadlock_stays
-        self._is_end_due = self._is_advised = False
+        self._is_advised = False
         self._clock = clock
         self._places = places
         self._later = later
@@ -357,46 +346,11 @@ class WaitReports:
         return replace(seen, findings=fresh)
 
     def _report_waits(self, seen: Snapshot) -> None:
-        """Tell what was not told before, and what becomes of a run that cannot go on."""
+        """Tell what was not told before, and once how a run ends in which ranks cannot go on."""
         is_ending = self._tell_waits(seen)
-        if is_ending or not _never(seen.findings):
-            return
-        look = f"gcm-deploy stacks {os.getpid()} shows where ranks are"
-        if self._is_deadlock(seen):
-            if not self._is_end_due:
-                self._is_end_due = True
-                self._later(self._deadlock_stays, lambda: self.ask(self._end_deadlock))
-                stays = f"no rank can go on, so the run will be ended in {self._deadlock_stays:g} s"
-                _log.warning("%s; %s, --explain-waits 0 lets them wait", stays, look)
-        elif not self._is_advised:
+        if not (is_ending or self._is_advised) and _never(seen.findings):
             self._is_advised = True
-            _log.warning("%s, Ctrl-C or SIGTERM ends the run", look)
-
-    def _is_deadlock(self, seen: Snapshot) -> bool:
-        """Return whether all that is left of a run are ranks of which none can ever go on.
-
-        That is known of ranks with one thread that wait for messages of MPI alone: another thread,
-        the driver of codes or a component may send something yet.
-        """
-        from runtime.waits import stuck_in
-
-        states = seen.states.values()
-        return (
-            self._looks_behind
-            and self._running <= seen.states.keys()
-            and self._of_ranks(seen.states).states.keys() <= stuck_in(seen.findings)
-            and all(one.is_alone and all(wait.is_of_mpi for wait in one.waits) for one in states)
-        )
-
-    def _end_deadlock(self, seen: Snapshot) -> None:
-        """End the run if no rank has gone on meanwhile; else all may begin again."""
-        self._is_end_due = False
-        if self._running and self._is_deadlock(seen):
-            texts = [one.text for one in _never(seen.findings)]
-            if left := texts[MOST_ENDING:]:
-                texts[MOST_ENDING:] = [f"and {len(left)} more"]
-            what = "no rank can ever go on, so the run was ended"
-            self._post(LeftBehind("\n".join(texts), are_all=True, what=what))
+            _log.warning("Ctrl-C or SIGTERM ends the run; --run-timeout SECONDS would have")
 
     def _tell_waits(self, seen: Snapshot) -> bool:
         """Tell what was not told before; return whether the run ends for it."""

@@ -86,7 +86,7 @@ def test_another_user_is_not_answered() -> None:
 
 
 IMPOSTOR = """if True:
-    import os, socket, sys, threading
+    import contextlib, os, socket, sys
     os.setuid(65534)
     name = f"\\0gcm-deploy/{sys.argv[2]}/{os.getpid()}"
     with socket.socket(socket.AF_UNIX) as listener:
@@ -95,7 +95,7 @@ IMPOSTOR = """if True:
         print("here", flush=True)
         while True:
             connection, _ = listener.accept()
-            with connection:
+            with connection, contextlib.suppress(OSError):  # who only looks has gone by then
                 connection.recv(100)
                 connection.sendall(sys.argv[1].encode())
 """
@@ -132,8 +132,11 @@ def test_who_takes_the_name_of_another_users_run_is_neither_shown_nor_told_of() 
         try:
             listed, named = gcm_deploy("ps"), gcm_deploy("ps", str(impostor.pid))
             watched = gcm_deploy("top")
+            stopped = gcm_deploy("stop", str(impostor.pid))
+            is_spared = impostor.poll() is None
         finally:
             impostor.kill()
+    assert (stopped.returncode, is_spared) == (202, True), stopped.stderr
     assert str(impostor.pid) not in listed.stdout + listed.stderr
     assert str(impostor.pid) not in watched.stdout + watched.stderr  # nor as one of several
     assert (named.returncode, named.stderr) == (
@@ -153,9 +156,9 @@ NEVER_SILENT = """if True:
         while True:
             connection, _ = listener.accept()
             with connection:
-                connection.recv(100)
-                connection.sendall(sys.argv[1].encode())
                 try:
+                    connection.recv(100)
+                    connection.sendall(sys.argv[1].encode())
                     while True:
                         connection.sendall(sys.argv[2].encode() * 10_000)
                 except OSError:
