@@ -98,7 +98,7 @@ def all_libraries(path: str, environment: Mapping[str, str]) -> dict[str, str]:
     return libraries
 
 
-_reaches: dict[str, bool] = {}
+_read: dict[tuple[str, int, int], tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
 _NEVER = (
     *("libc.", "libm.", "libdl.", "librt.", "libpthread.", "libutil.", "ld-linux", "libgcc_s."),
@@ -110,30 +110,38 @@ _NEVER = (
 def reaches_mpi(path: str, environment: Mapping[str, str]) -> bool:
     """Tell whether a file is linked with an MPI, directly or not; no process is started for it.
 
-    What was looked into before is not read again. Raises OSError if the file itself cannot be read.
+    What was read before is not read again unless it is another file now. Raises OSError if the file
+    itself cannot be read.
     """
-    real = os.path.realpath(path)
-    if real in _reaches:
-        return _reaches[real]
-    _reaches[real] = False  # those that need each other
-    needed, search = _linked(real)
-    if any(map(is_mpi_library, needed)):
-        _reaches[real] = True
-        return True
-    origin = os.path.dirname(real)
-    own = [one.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for one in search]
     beside = [one for one in environment.get("LD_LIBRARY_PATH", "").split(os.pathsep) if one]
-    for name in needed:
-        if name.startswith(_NEVER):
+    waiting, seen = [path], set[str]()
+    for file in waiting:
+        real = os.path.realpath(file)
+        if real in seen:
             continue
-        found = find_library(name, [*own, *beside, *DEFAULT_FOLDERS])
+        seen.add(real)
         try:
-            if found and reaches_mpi(found, environment):
-                _reaches[real] = True
-                return True
+            needed, search = _linked_as_read(real)
         except OSError:
+            if file is path:
+                raise
             continue
+        if any(map(is_mpi_library, needed)):
+            return True
+        origin = os.path.dirname(real)
+        own = [one.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for one in search]
+        folders = [*own, *beside, *DEFAULT_FOLDERS]
+        others = (find_library(one, folders) for one in needed if not one.startswith(_NEVER))
+        waiting += filter(None, others)
     return False
+
+
+def _linked_as_read(real: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    about = os.stat(real)
+    key = (real, about.st_mtime_ns, about.st_ino)
+    if key not in _read:
+        _read[key] = _linked(real)
+    return _read[key]
 
 
 def libraries_of_program(path: str) -> list[str] | None:

@@ -19,28 +19,52 @@ enum { SLOT_OF_CALL = R_X86_64_JUMP_SLOT, SLOT_OF_ADDRESS = R_X86_64_GLOB_DAT,
 
 static void *own_library;
 
+/* Functions of MPI that are here: their names in order, as generated, and where both are. They are
+   looked up once, and never while objects are looked at: the linker keeps a lock meanwhile, and takes
+   it after that of a look-up where another thread loads something. */
+enum { HERE = sizeof names_here / sizeof *names_here };
+static struct { void *theirs, *profiled, *ours; } functions_here[HERE];
+
+static void look_up_functions(void) {
+    char profiled[64];
+    for (int at = 0; at < HERE; at++) {
+        snprintf(profiled, sizeof profiled, "P%s", names_here[at]);
+        functions_here[at].theirs = dlsym(own_mpi, names_here[at]);
+        functions_here[at].profiled = dlsym(own_mpi, profiled);
+        functions_here[at].ours = dlsym(own_library, names_here[at]);
+    }
+}
+
+static int in_order(const void *name, const void *other) {
+    return strcmp(name, *(const char *const *)other);
+}
+
+/* The function here in place of that of MPI with a name and an address; NULL if there is none. */
+static void *in_place_of(const char *name, void *theirs) {
+    int is_profiled = *name == 'P';
+    const char *const *found =
+        bsearch(name + is_profiled, names_here, HERE, sizeof *names_here, in_order);
+    if (!found || !theirs) return NULL;
+    long at = found - names_here;
+    void *known = is_profiled ? functions_here[at].profiled : functions_here[at].theirs;
+    return theirs == known ? functions_here[at].ours : NULL;
+}
+
 /* Stand before the MPI of a Python program that is up. */
 EXPORTED int gcm_stand_before(const char *mpi, const char *me, int asked_level) {
     own_mpi = dlopen(mpi, RTLD_NOW | RTLD_NOLOAD);
     own_library = dlopen(me, RTLD_NOW | RTLD_NOLOAD);
     if (!own_mpi || !own_library) return 0;
+    look_up_functions();
     level = asked_level;
     life = UP;
     return 1;
 }
 
-EXPORTED void gcm_python_ends(void) { has_grid = 0; }
-
-/* The function here in place of one of MPI, by that one's name; NULL if there is none. */
-static void *in_place_of(const char *name) {
-    const char *plain = name + (*name == 'P');
-    return strncmp(plain, "MPI_", 4) ? NULL : dlsym(own_library, plain);
-}
-
 static void *find_function(void *handle, const char *name) {
     void *found = dlsym(handle, name);
-    void *here = found ? in_place_of(name) : NULL;
-    if (here && found == dlsym(own_mpi, name)) found = here;
+    void *here = in_place_of(name, found);
+    if (here) found = here;
     if (found) dlerror(); /* what is not here is no error of the caller */
     return found;
 }
@@ -85,8 +109,8 @@ static void look_at_slots(const struct object *object, const ElfW(Rela) *rows, s
         if (object->whose == OF_PYTHON && !strcmp(name, "dlsym")) put(object, slot, find_function);
         if (object->whose == OF_PYTHON && !strcmp(name, "dlopen")) put(object, slot, open_library);
         if (*name != 'M' && *name != 'P') continue;
-        void *here = in_place_of(name);
-        if (here && *slot != here && *slot == dlsym(own_mpi, name)) put(object, slot, here);
+        void *here = in_place_of(name, *slot);
+        if (here && *slot != here) put(object, slot, here);
     }
 }
 

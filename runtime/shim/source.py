@@ -14,6 +14,7 @@ from gcm.records import dataclass
 from runtime.shim.functions import BY_HAND, NATIVE, SERVED, cures, function_numbers
 
 _PROTOTYPE = re.compile(r"\bint\s+(MPIX?_\w+)\s*\(([^;{}()]*)\)[^;{}]*;")
+_DEFINED = re.compile(r"^EXPORTED int (MPIX?_\w+)\(", re.MULTILINE)
 _PARAMETER = re.compile(r"^(.*?)(\w+)\s*((?:\[[^\]]*\]\s*)*)$", re.DOTALL)
 _CHECKS = {
     "MPI_Comm": "grid_comm({}) != NULL",
@@ -116,8 +117,11 @@ def _parameter(text: str) -> CParameter | None:
 
 def source(header: str) -> str:
     """Return the text of the library for an MPI with this header, behind the preprocessor."""
-    by_hand = (files("runtime.shim").joinpath(name).read_text() for name in _BY_HAND)
-    return "\n".join(by_hand) + "".join(map(_function, prototypes(header)))
+    core, loaded = (files("runtime.shim").joinpath(name).read_text() for name in _BY_HAND)
+    generated = "".join(map(_function, prototypes(header)))
+    names = sorted({*_DEFINED.findall(core), *_DEFINED.findall(generated)})
+    rows = "".join(f'    "{one}",\n' for one in names)
+    return f"{core}\nstatic const char *const names_here[] = {{\n{rows}}};\n\n{loaded}{generated}"
 
 
 def _function(prototype: CFunction) -> str:

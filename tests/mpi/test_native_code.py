@@ -74,6 +74,18 @@ handle = load(b"./libown.so", os.RTLD_NOW)
 MPI.COMM_WORLD.handle
 print(ctypes.CDLL("./libown.so", handle=handle).world())
 """
+LOADED_BY_SEVERAL_THREADS = """
+import _ctypes, ctypes, threading
+from mpi4py import MPI
+MPI.COMM_WORLD.handle  # from now on the slots of what is loaded are looked at
+def load(path):
+    for _ in range(300):
+        _ctypes.dlclose(ctypes.CDLL(path)._handle)
+threads = [threading.Thread(target=load, args=(f"./lib{one}.so",)) for one in "abc"]
+for one in threads: one.start()
+for one in threads: one.join()
+print(ctypes.CDLL("./liba.so").world())
+"""
 HANDED = """
 from mpi4py import MPI
 import like
@@ -108,6 +120,14 @@ def test_the_world_of_a_library_is_that_of_the_program(
     (tmp_path / "program.py").write_text(program)
     done = gcm_deploy("--emulate", "1x2x2", "program.py", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{said}\n" * 4, "")
+
+
+def test_threads_that_load_libraries_at_once_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    for name in "abc":
+        build(tmp_path, LIBRARY, f"lib{name}.so", "-shared", "-fPIC")
+    (tmp_path / "program.py").write_text(LOADED_BY_SEVERAL_THREADS)
+    done = gcm_deploy("--emulate", "1x2x1", "program.py", cwd=tmp_path, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2\n" * 2, "")
 
 
 def test_a_library_that_cannot_be_served_is_named_once_for_the_run_with_the_reason(

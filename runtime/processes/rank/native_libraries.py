@@ -85,7 +85,7 @@ class NativeLibraries:
         with self._lock:
             if self._why is None:
                 self._why = self._load()
-        if not self._why and not self._functions:
+        if not self._why:
             self.communicators_are_made()
         return self._why
 
@@ -94,9 +94,12 @@ class NativeLibraries:
         made = sys.modules.get("runtime.mpi.progress.predefined")
         if self._library is None or self._functions or made is None or not made.are_made():
             return
+        # Imported without the lock: who imports may wait for it, and keeps what is imported locked.
         from runtime.mpi.from_c.libraries import LibrariesInC
 
-        self._functions = LibrariesInC(self._path).functions()
+        with self._lock:  # the library in C keeps what the last one has
+            if not self._functions:
+                self._functions = LibrariesInC(self._path).functions()
 
     # --- loading ----------------------------------------------------------------------------------
 
