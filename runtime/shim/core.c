@@ -167,17 +167,23 @@ extern void *__dso_handle;
 /* A thread of the program ends: so does what Python knows of it. */
 static void detach(void *nothing) {
     (void)nothing;
-    if (!is_attached) return;
+    if (!is_attached || !functions) return;
     is_attached = 0;
     python.ensure();
     python.release(0); /* as if it had been there before, which leaves the lock taken */
     python.release(1);
 }
 
+static void python_has_ended(void) {
+    fprintf(stderr, "MPI is called for several clusters after the end of Python\n");
+    _exit(1);
+}
+
 /* Ask Python; its answer is not negative if the call has succeeded, else the error with a minus. */
 static long ask(int function, const Word *words, int count) {
     Object *arguments[24], *answer;
     long value = -(long)MPI_ERR_OTHER; /* whatever happens there, it is no success */
+    if (UNLIKELY(!functions)) python_has_ended();
     if (UNLIKELY(!is_attached)) {      /* once for a thread: its state stays, without the lock */
         if (!python.state()) {         /* a thread of Python has one */
             python.ensure();
@@ -579,12 +585,16 @@ EXPORTED int MPI_Init_thread(int *argc, char ***argv, int required, int *provide
 
 EXPORTED int MPI_Initialized(int *flag) { return *flag = life != BEFORE, MPI_SUCCESS; }
 
-EXPORTED int MPI_Finalized(int *flag) { return *flag = life == AFTER, MPI_SUCCESS; }
+EXPORTED int MPI_Finalized(int *flag) {
+    if (own_mpi && !functions) return NATIVE(MPI_Finalized)(flag); /* mpi4py does it at its end */
+    return *flag = life == AFTER, MPI_SUCCESS;
+}
 
 EXPORTED int MPI_Query_thread(int *provided) { return *provided = level, MPI_SUCCESS; }
 
 EXPORTED int MPI_Finalize(void) {
     CHECK_LIFE();
+    if (!functions) return life = AFTER, NATIVE(MPI_Finalize)();
     long answer = ask(FINALIZE, NULL, 0);
     life = AFTER;
     return answer < 0 ? (int)-answer : MPI_SUCCESS;

@@ -61,6 +61,12 @@ EXPORTED int gcm_stand_before(const char *mpi, const char *me, int asked_level) 
     return 1;
 }
 
+/* Called when Python has ended, before anything else that C does then: all that is left is native. */
+EXPORTED void gcm_python_has_ended(void) {
+    has_grid = tokens_used = 0;
+    functions = NULL;
+}
+
 static void *find_function(void *handle, const char *name) {
     void *found = dlsym(handle, name);
     void *here = in_place_of(name, found);

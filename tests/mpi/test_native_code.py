@@ -20,6 +20,27 @@ LIBRARY = """
 #include <mpi.h>
 int world(void) { int size = -1; MPI_Comm_size(MPI_COMM_WORLD, &size); return size; }
 """
+AT_THE_END = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+static MPI_Comm kept;
+static void at_exit(void) {
+    int is_finalized = -1;
+    MPI_Finalized(&is_finalized);
+    printf("finalized: %d\\n", is_finalized);
+    fflush(stdout);
+}
+void after_python(void) { at_exit(); MPI_Comm_free(&kept); }
+void keep(void) { MPI_Comm_dup(MPI_COMM_WORLD, &kept); atexit(at_exit); }
+"""
+ENDS_LATER = """
+import ctypes
+from mpi4py import MPI
+library = ctypes.CDLL("./libown.so")
+library.keep()
+ctypes.pythonapi.Py_AtExit(library.after_python)  # as petsc4py finalises what it has
+"""
 EXECUTABLE = """
 #include <mpi.h>
 #include <stdio.h>
@@ -120,6 +141,14 @@ def test_the_world_of_a_library_is_that_of_the_program(
     (tmp_path / "program.py").write_text(program)
     done = gcm_deploy("--emulate", "1x2x2", "program.py", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{said}\n" * 4, "")
+
+
+def test_what_a_library_does_after_the_end_of_python_is_native(tmp_path: Path) -> None:
+    build(tmp_path, AT_THE_END, "libown.so", "-shared", "-fPIC")
+    (tmp_path / "program.py").write_text(ENDS_LATER)
+    done = gcm_deploy("--emulate", "1x2x1", "program.py", cwd=tmp_path, timeout=60)
+    said = ["finalized: 0"] * 2 + ["finalized: 1"] * 2
+    assert (done.returncode, sorted(done.stdout.splitlines()), done.stderr) == (0, said, "")
 
 
 def test_threads_that_load_libraries_at_once_do_not_wait_for_each_other(tmp_path: Path) -> None:

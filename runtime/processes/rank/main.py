@@ -151,6 +151,8 @@ def _run(options: RankOptions, link: RankLink) -> int:
     if not options.is_apart:
         _finalise(options, waits)
     _await_threads()
+    if waits.libraries is not None:
+        waits.libraries.python_ends()
     link.stop_serving()
     return code
 

@@ -78,6 +78,14 @@ class NativeLibraries:
             return f"it is linked with {others[0]}, and mpi4py with {self._mpi}"
         return ""
 
+    def python_ends(self) -> None:
+        """Let what C does after the end of Python be native; the last to ask for that is first."""
+        if self._library is not None:
+            import ctypes
+
+            ended = ctypes.cast(self._library.gcm_python_has_ended, ctypes.c_void_p)
+            ctypes.pythonapi.Py_AtExit(ended)
+
     # --- as `native_code` asks --------------------------------------------------------------------
 
     def serve(self) -> str:
