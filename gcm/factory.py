@@ -224,10 +224,10 @@ def _new_part(
     content: Callable[[], Any] | None,
 ) -> Component:
     if ContentController in description.controllers:
-        parameters = None if content is None else _made(name, content)
+        parameters = None if content is None else made_content(name, content)
         return Composite(name, type, description, parameters)
     assert content is not None
-    return Primitive(name, type, description, _made(name, content))
+    return Primitive(name, type, description, made_content(name, content))
 
 
 def primitive(
@@ -313,7 +313,8 @@ def _check_name(name: str) -> None:
         raise InstantiationError(f"'{name}' cannot name a component", cure=NAME_RULE)
 
 
-def _made(name: str, content: Callable[[], Any]) -> Any:
+def made_content(name: str, content: Callable[[], Any]) -> Any:
+    """Return the content of the component of this name; raises InstantiationError."""
     try:
         return content()
     except GcmError:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from gcm.components.controller import Controller
 from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
-from gcm.errors import IllegalContentError, NoSuchControllerError
+from gcm.errors import IllegalContentError, NoSuchComponentError, NoSuchControllerError
 from gcm.interfaces.interface import ClientInterface, ServerInterface
 from gcm.interfaces.signature import signature_of
 from gcm.interfaces.stub import Stub
@@ -194,6 +194,12 @@ class MirroredMembrane(cast(Any, _asking(cast(Hashable, MembraneController)))): 
         Raises:
             NoSuchComponentError: there is none; those of a document are reached by their names.
         """
+        if name not in self._parts and name in self.names():
+            raise NoSuchComponentError(
+                f"'{name}' lives in the process of the node",
+                component=self.component.path,
+                cure="Call what it serves by a stub of the component",
+            )
         found: Component = MembraneController.part(self, name)
         return found
 

@@ -15,7 +15,7 @@ from gcm.adl.plan import ComponentPlan, MembraneKind, MembranePlan
 from gcm.components import NO_NOTES
 from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
-from gcm.factory import ComponentPlace, new_template, placed
+from gcm.factory import ComponentPlace, made_content, new_template, placed
 from gcm.interfaces.types import ComponentType
 from gcm.membranes.content import ContentController
 from gcm.membranes.descriptions import DESCRIPTIONS
@@ -91,7 +91,7 @@ class NodeFactory:
         content_class: Any = content
         made_here: object = None
         if node is not None and content is not None and not isinstance(content, builtins.type):
-            made_here = content()  # what is no class cannot be imported: what it makes is sent
+            made_here = made_content(name, content)  # what is no class cannot be imported
             content_class = builtins.type(made_here)
         plan = ComponentPlan(
             name=name,

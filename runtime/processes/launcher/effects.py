@@ -211,13 +211,17 @@ class Executor:
         if self._input is not None:
             yield self._input.close
         yield self._helpers.kill
-        for tunnels in self._handshakes.tunnels:
-            yield tunnels.close
+        yield self._close_tunnels
         yield self._places.close
         yield self._host.close
         yield self._output.finish
         if self._assembly is not None:
             yield partial(self._show_result, self._assembly)
+
+    def _close_tunnels(self) -> None:
+        with ExitStack() as ends:  # a late cluster may have brought one until now
+            for tunnels in reversed(self._handshakes.tunnels):
+                ends.callback(tunnels.close)
 
     def _show_result(self, assembly: DeployedAssembly) -> None:
         if assembly.result is not None:
