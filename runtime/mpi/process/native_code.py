@@ -9,11 +9,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from typing import Protocol
+    from typing import Any, Protocol
 
     from mpi4py import MPI
-
-    from runtime.mpi.progress.ranks import CommunicatorRanks
 
     class Library(Protocol):
         """The library that stands before MPI in this process."""
@@ -27,8 +25,8 @@ if TYPE_CHECKING:
     class Tokens(Protocol):
         """The handles behind which code in C finds the grid."""
 
-        def add(self, members: CommunicatorRanks) -> None:
-            """Let the native communicator of a membership stand for it."""
+        def add(self, members: Any) -> None:
+            """Let the native communicator of `CommunicatorRanks` stand for them."""
 
         def remove(self, handle: int) -> None:
             """Let a handle be native again."""

@@ -154,8 +154,9 @@ class NativeLibraries:
         """Return what is called for a program that has not imported mpi4py yet."""
 
         def call(*words: int) -> int:
-            from mpi4py import MPI  # noqa: F401 - which makes the communicators
+            from runtime.mpi.surface.install import load
 
+            load()  # which makes the communicators
             self.communicators_are_made()
             return self._functions[number](*words)
 
