@@ -138,6 +138,34 @@ def test_native_messages_go_on_while_a_program_asks_again_and_again(shared: Shar
 
 
 @on("2+1")
+def test_a_wait_for_a_far_message_takes_the_near_ones_that_it_waits_for_too(
+    shared: SharedGrid,
+) -> None:
+    """The far one is sent only once the near one has been taken."""
+    said = shared(
+        """
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    if world.rank == 0:
+        world.recv(source=2)
+        world.Ssend(b"near", 1)
+        world.send(None, 2)
+    if world.rank == 1:
+        both = [world.Irecv(bytearray(4), source) for source in (2, 0)]
+        world.send(None, 2)
+        MPI.Request.Waitall(both)
+    if world.rank == 2:
+        world.recv(source=1)
+        world.send(None, 0)
+        world.recv(source=0)
+        world.Send(b"far!", 1)
+    print("right")
+""",
+    )
+    assert said == {rank: ["right"] for rank in range(3)}
+
+
+@on("2+1")
 def test_many_that_are_begun_wait_for_one_who_comes_late(shared: SharedGrid) -> None:
     said = shared(
         """

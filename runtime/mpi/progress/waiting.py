@@ -116,8 +116,9 @@ class Waits:
                 moved = self._drive()
                 if ready():
                     return
-                if pause >= LEAST_NOTIFIED:
-                    self._progress_native_if_due(time.perf_counter())
+                if pause:  # of several only the first that is not done was asked: a far one, maybe
+                    rest = NAP if pause >= LEAST_NOTIFIED else MOST
+                    self._progress_native_if_due(time.perf_counter(), rest)
             if moved:
                 quiet = time.perf_counter()
 
@@ -152,9 +153,9 @@ class Waits:
         finally:
             driver.waiting.pop(me, None)
 
-    def _progress_native_if_due(self, now: float) -> None:
-        """Let native MPI make progress if it was not polled lately."""
-        if now - self._native_asked_at >= NAP and not self._driver.is_alone:
+    def _progress_native_if_due(self, now: float, rest: float = NAP) -> None:
+        """Let native MPI make progress if it was not polled lately, whatever is waited for."""
+        if now - self._native_asked_at >= rest and not self._driver.is_alone:
             self._native_asked_at = now
             progress_native()
 
