@@ -1,8 +1,12 @@
-"""Where ranks spent their time in MPI, and which of them let others wait. A fold."""
+"""Where ranks spent their time in MPI, and which of them let others wait. A fold.
+
+Sums do not depend on the order in which ranks were counted: a report is that of its record.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import fsum
 
 from gcm.cli.output import counted
 from gcm.records import dataclass
@@ -57,16 +61,16 @@ def load_balance(times: Sequence[RankTimes]) -> float | None:
     computing = [one.computing for one in times]
     if len(computing) < 2 or not max(computing):
         return None
-    return sum(computing) / len(computing) / max(computing)
+    return fsum(computing) / len(computing) / max(computing)
 
 
 def where_time_went(times: Sequence[RankTimes]) -> str:
     """Return where the time of ranks went, in a sentence; "" if nothing is known."""
-    whole = sum(one.seconds for one in times)
+    whole = fsum(one.seconds for one in times)
     if not whole:
         return ""
     waited = [one.waiting for one in times if one.waiting is not None]
-    in_mpi, waiting = sum(one.in_mpi for one in times), sum(waited)
+    in_mpi, waiting = fsum(one.in_mpi for one in times), fsum(waited)
     parts = [f"{max(0.0, whole - in_mpi) / whole:.0%} was computing"]
     if waited:
         parts.append(f"{waiting / whole:.0%} waiting for other ranks")
@@ -112,7 +116,7 @@ class CallTimes:
         for rank in told | self._samples.keys():
             whole = seconds(rank)
             if rank in told:
-                in_mpi = sum(ranks[rank][1] for ranks in self._calls.values() if rank in ranks)
+                in_mpi = fsum(ranks[rank][1] for ranks in self._calls.values() if rank in ranks)
             elif running_since is not None:
                 at, in_mpi = self._samples[rank]
                 whole = at - running_since
@@ -145,7 +149,7 @@ class CallTimes:
                     call,
                     len(ranks),
                     sum(calls for calls, _ in ranks.values()),
-                    sum(times.values()),
+                    fsum(times.values()),
                     times[least],
                     least,
                     times[most],
@@ -171,8 +175,8 @@ class CallTimes:
         if len(computed) < 2:
             return []
         longest = max(computed, key=computed.__getitem__)
-        most, mean = computed[longest], sum(computed.values()) / len(computed)
-        others = sum(waited[rank] for rank in computed if rank != longest) / (len(computed) - 1)
+        most, mean = computed[longest], fsum(computed.values()) / len(computed)
+        others = fsum(waited[rank] for rank in computed if rank != longest) / (len(computed) - 1)
         less = most - mean
         if less < max(LEAST_SECONDS, UNEVEN * most) or others - waited[longest] < less / 2:
             return []
@@ -186,7 +190,7 @@ class CallTimes:
     def _waits_of_others(self, longest: str) -> list[str]:
         """Return the calls by how much longer the others were in them."""
         more = {
-            call: sum(time for _, time in ranks.values()) / len(ranks) - _time(ranks, longest)
+            call: fsum(time for _, time in ranks.values()) / len(ranks) - _time(ranks, longest)
             for call, ranks in self._calls.items()
         }
         return sorted((one for one in more if more[one] > 0), key=lambda one: -more[one])

@@ -183,7 +183,7 @@ def test_a_run_that_was_moved_is_stopped_from_here(hosts: Hosts, tmp_path: Path)
     assert sorted(hosts.run("logs")[1].splitlines()) == ["begun 0", "begun 1"]
     code, out, errors = hosts.run("stop", name)
     assert (code, errors) == (0, "")
-    assert out == f"{name} has ended; gcm-deploy attach {name} shows its output\n"
+    assert out == f"{name} has ended; gcm-deploy logs {name} shows its output\n"
     code, out, _ = hosts.run("attach", name)
     assert (code, sorted(out.splitlines())) == (143, ["begun 0", "begun 1"])
     assert not (hosts.folder / "work" / f"{name}-results").exists()

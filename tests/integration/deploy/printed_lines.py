@@ -99,7 +99,7 @@ SITUATIONS = (
     Situation(
         "deadlock",
         ("--emulate", "2x1", "--explain-waits", "1", "deadlock.py"),
-        until=b"(deadlock.py:6)",
+        until=b"--run-timeout",
     ),
     Situation("truncation", ("--emulate", "2x1", "truncation.py")),
     Situation("usage error", ("-n", "four", "hello.py")),
