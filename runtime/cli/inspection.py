@@ -153,7 +153,7 @@ def _is_of(user: int, process: int) -> bool:
         connection.setblocking(False)
         try:
             connection.connect(f"\0{_PREFIX}{user}/{process}")
-        except OSError:
+        except OSError:  # it has gone; or so many ask just now that who it is cannot be told
             return False
         found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         return _CREDENTIALS.unpack(found)[:2] == (process, user)

@@ -124,6 +124,8 @@ def _ways_of(word: str, settings: Sequence[tuple[str, str]]) -> Iterator[Way] | 
             hosts = parse_hosts(word)
         except ValueError as fault:
             raise UsageError(f"{fault}, and no file", cure="Name a descriptor or hosts") from fault
+        if any(one.python or one.mpi for one in hosts):
+            raise UsageError(f"'{word}': python= and mpi= are for a run, and nothing runs here")
         return iter([(SshHop(one.name, user=one.user),) for one in hosts if not one.is_local])
     from runtime.cli.load import load_deployment
 

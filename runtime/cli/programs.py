@@ -50,7 +50,7 @@ def look_at_programs(deployment: Deployment, options: Options) -> Mapping[str, P
             continue
         _warn(code, files, diagnostics)
         is_agreed = options.dry_run or not files.exceeds(code.stage_limit)
-        if _is_surprising(code, files) and not options.dry_run:
+        if is_agreed and not options.dry_run and _is_surprising(code, files):
             where = "a cluster" if len(clusters) == 1 else f"each of {len(clusters)} clusters"
             diagnostics.report(
                 "much-to-copy",

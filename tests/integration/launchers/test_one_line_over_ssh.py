@@ -54,9 +54,8 @@ def deploy(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_a_host_by_its_name_in_the_ssh_configuration_is_a_cluster_beside_this_machine(
     home: Path,
 ) -> None:
-    done = deploy(
-        home, "-H", "localhost:2,far:2", "--python", sys.executable, "program.py", "a b", "--quiet"
-    )
+    far = f"far:2:python={sys.executable}:mpi=mpich-wheel"
+    done = deploy(home, "-H", f"localhost:2,{far}", "program.py", "a b", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "[False, False, True, True] 6 ['a b', '--quiet']\n"
 
