@@ -17,7 +17,7 @@ class AskedEnds:
     >>> asked, far = AskedEnds(), RankName(0, 1, 0)
     >>> asked.ask(RankName(0, 0, 0), far) is None  # it lives
     True
-    >>> asked.ended(death := RankDeath.lost(str(far), "is lost"))
+    >>> asked.ended(death := RankDeath.lost(far, "is lost"))
     [RankName(site=0, number=0, rank=0, incarnation=0)]
     >>> asked.ask(RankName(0, 0, 1), far) == death
     True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gcm.records import dataclass
 from runtime.machine.deaths import RankDeath
+from runtime.rank_name import RankName
 from runtime.step_name import StepName
 
 # --- events -----------------------------------------------------------------------------------
@@ -37,21 +38,21 @@ class StepFailed:
 class RankHere:
     """A rank has found its front-end; its MPI may not have started yet."""
 
-    rank: str
+    rank: RankName
 
 
 @dataclass(frozen=True, slots=True)
 class RankReady:
     """A rank has started its MPI and waits for all others."""
 
-    rank: str
+    rank: RankName
 
 
 @dataclass(frozen=True, slots=True)
 class Aborted:
     """A rank has called `MPI.Abort`: everything ends at once. How it ended was told before."""
 
-    rank: str
+    rank: RankName
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,7 @@ class LeftBehind:
 class Stuck:
     """It was told of these ranks that they wait and can never go on."""
 
-    ranks: tuple[str, ...]
+    ranks: tuple[RankName, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +199,10 @@ class Suspected:
     To be `blamed` is the one that others cannot reach either.
     """
 
-    by: str
-    rank: str
+    by: RankName
+    rank: RankName
     why: str
-    blamed: str = ""
+    blamed: RankName
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +350,7 @@ class Condemn:
 class CondemnRank:
     """End a rank although it lives: others of its cluster cannot reach it."""
 
-    rank: str
+    rank: RankName
     why: str
 
 
@@ -357,8 +358,8 @@ class CondemnRank:
 class TellUnreachable:
     """Tell a rank, `by`, that another one that it cannot reach is lost to it."""
 
-    by: str
-    rank: str
+    by: RankName
+    rank: RankName
     why: str
 
 

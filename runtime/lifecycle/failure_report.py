@@ -8,6 +8,7 @@ from runtime.exit_codes import LOST
 from runtime.lifecycle.failures import Failure, Failures
 from runtime.lifecycle.outcome import FirstCause, RankReport
 from runtime.machine.deaths import RankDeath
+from runtime.rank_name import RankName
 from runtime.topology import RankNames
 
 MOST_NAMES = 4
@@ -63,7 +64,7 @@ def messages(
     if failures.survived and isinstance(first, RankDeath):
         yield _survived(failures, names)
     replicas = [one.rank for one in ranks if names.is_copy(one.rank, first.who)]
-    is_last = all(failures.has_failed(one) for one in replicas)
+    is_last = all(failures.has_rank_failed(RankName.parse(one)) for one in replicas)
     yield from _others(failures.independent, first, names, is_last=is_last)
 
 

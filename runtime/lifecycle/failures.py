@@ -14,6 +14,7 @@ from signal import Signals
 from gcm.records import dataclass
 from runtime.exit_codes import OUTPUT_FAILED
 from runtime.machine.deaths import BY_REQUEST, RankDeath, Witness
+from runtime.rank_name import RankName
 
 THE_ASSEMBLY = "the assembly"
 """What messages call the user's components as a whole."""
@@ -34,19 +35,22 @@ class PartFailure:
 Failure = RankDeath | PartFailure
 """What may be the first cause of all others."""
 
+Failed = RankName | str
+"""What fails: a rank, or else a cluster, a step, or the assembly, by its name."""
+
 
 @dataclass(slots=True)
 class Failures:
     """All that is known of failures in a run."""
 
-    _known: dict[str, Failure] = field(default_factory=dict)
+    _known: dict[Failed, Failure] = field(default_factory=dict)
     stopped: str = ""
     """What did not end by itself after that, and was stopped."""
-    survived: dict[str, Failure] = field(default_factory=dict)
+    survived: dict[Failed, Failure] = field(default_factory=dict)
     """What was lost while the program goes on without it."""
-    _aborted: dict[str, RankDeath] | None = None
+    _aborted: dict[RankName, RankDeath] | None = None
     """The ranks that a rank has ended with all others, None if none has done so."""
-    _missed: frozenset[str] = frozenset()
+    _missed: frozenset[RankName] = frozenset()
     """The ranks that others had lost which failed before that."""
     _common: str = ""
     """What has ended all that was ended from outside."""
@@ -57,13 +61,13 @@ class Failures:
         Where the program `goes_on` without it that is no failure of the run.
         """
         if death.code and death.after != BY_REQUEST:
-            (self.survived if goes_on else self._known)[death.who] = death
+            (self.survived if goes_on else self._known)[death.rank] = death
 
     def aborted(self) -> None:
         """Take note that a rank ends all others: from now on they end because of what failed."""
         self._aborted = {}
         losses = (one.observed.lost for one in self._deaths() if one.observed.is_loss)
-        self._missed = frozenset(str(rank.place) for lost in losses for rank in lost)
+        self._missed = frozenset(rank.place for lost in losses for rank in lost)
 
     def seen_late(self, death: RankDeath) -> RankDeath:
         """Return a death as one of its own if a rank had missed this one before it ended the run.
@@ -71,12 +75,12 @@ class Failures:
         Its parent may see it only after the request to end, which came because of it.
         """
         is_own = death.after == BY_REQUEST and death.observed.by is Witness.PARENT
-        return replace(death, after="") if is_own and death.who in self._missed else death
+        return replace(death, after="") if is_own and death.rank in self._missed else death
 
     def late_rank_died(self, death: RankDeath) -> None:
         """Take note of a rank that ended when the run was stopped for a known reason."""
         if death.code and self._aborted is not None:
-            self._aborted[death.who] = death
+            self._aborted[death.rank] = death
 
     def other(self, who: str, code: int, why: str, *, goes_on: bool = False) -> None:
         """Take note that something else failed: an `mpiexec`, a front-end, the assembly."""
@@ -93,7 +97,7 @@ class Failures:
         if known is None or (isinstance(known, PartFailure) and not known.why):
             self._known[cluster] = PartFailure(cluster, code, why)
         for one in [*self._taken_along(cluster)]:
-            self._known[one.who] = replace(one, after=one.after or cluster)
+            self._known[one.rank] = replace(one, after=one.after or cluster)
 
     def common_cause(self, who: str, code: int, why: str, *, goes_on: bool = False) -> None:
         """Take note of what has ended all that did not fail by itself: ranks by signals, jobs."""
@@ -116,18 +120,22 @@ class Failures:
             if one.observed.is_loss
         )
 
-    def blame_what_was_lost(self, last: str = "") -> None:
+    def blame_what_was_lost(self, last: RankName | None = None) -> None:
         """Take what was lost for failures after all: nobody has brought the program to its end.
 
         The `last` replica of a rank comes first: what had ended before was survived.
         """
         lost, self.survived = self.survived, {}
-        decisive = {last: lost[last]} if last in lost else {}
+        decisive: dict[Failed, Failure] = {last: lost[last]} if last in lost else {}
         self._known = {**self._known, **decisive, **lost, **self._known}
 
-    def has_failed(self, who: str) -> bool:
-        """Tell whether a rank, or something else, is known to have failed."""
-        return who in self._known
+    def has_failed(self, part: str) -> bool:
+        """Tell whether something that is no rank is known to have failed."""
+        return part in self._known
+
+    def has_rank_failed(self, rank: RankName) -> bool:
+        """Tell whether a rank is known to have failed."""
+        return rank in self._known
 
     @property
     def first(self) -> Failure | None:
@@ -169,7 +177,7 @@ class Failures:
     @property
     def consequences(self) -> tuple[Failure, ...]:
         """Return what failed or was ended because of what failed first."""
-        ended = (one for one in (self._aborted or {}).values() if one.who not in self._known)
+        ended = (one for one in (self._aborted or {}).values() if one.rank not in self._known)
         return (*(one for one, follows in self._but_first() if follows), *ended)
 
     @property
@@ -238,12 +246,11 @@ class Failures:
         return any(
             name in self.survived and name not in self._known
             for lost in one.observed.lost
-            for name in (str(lost.place), lost.cluster)
+            for name in (lost.place, lost.cluster)
         )
 
     def _missed_a_failure(self, one: RankDeath) -> bool:
         """Tell whether a rank had lost one that failed, or whose cluster did."""
         return any(
-            str(lost.place) in self._known or lost.cluster in self._known
-            for lost in one.observed.lost
+            lost.place in self._known or lost.cluster in self._known for lost in one.observed.lost
         )

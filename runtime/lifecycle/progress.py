@@ -8,6 +8,7 @@ from dataclasses import field
 from gcm.records import dataclass
 from runtime.lifecycle.rank_life import RankLife, RankStage
 from runtime.lifecycle.run_plan import RunPlan
+from runtime.rank_name import RankName
 from runtime.step_name import StepKind, StepName
 
 MOST_NAMES = 8
@@ -19,7 +20,7 @@ class RunProgress:
     """The steps that were begun and that are up, and the ranks for which some of them wait."""
 
     plan: RunPlan
-    ranks: Mapping[str, RankLife]
+    ranks: Mapping[RankName, RankLife]
     unable: set[str] = field(default_factory=set)
     """What has failed at the start: clusters, and steps of the plan that are of none."""
     _started: set[StepName] = field(default_factory=set)

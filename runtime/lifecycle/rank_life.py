@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from gcm.records import dataclass
 from runtime.machine.deaths import RankDeath, Witness
+from runtime.rank_name import RankName
 from runtime.transitions import change
 
 
@@ -83,7 +84,7 @@ def end_of(death: RankDeath) -> RankEvent:
 class RankLife:
     """One rank: its stage, and the record of its death while it is dead."""
 
-    rank: str
+    rank: RankName
     name: str
     """How messages name it."""
     stage: RankStage = RankStage.PLANNED

@@ -15,6 +15,7 @@ from runtime.lifecycle.events import Discard, Start
 from runtime.lifecycle.run_life import RunEvent
 from runtime.lifecycle.run_parts import RunParts
 from runtime.machine.deaths import RankDeath
+from runtime.rank_name import RankName
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class NeededResults:
         ended = (one for one in self.run.plan.replicas if self.run.ranks[one].has_ended_well)
         return set(self.run.plan.replicas.values()) - {self.run.plan.replicas[one] for one in ended}
 
-    def has_lost_all_of(self, process: str) -> bool:
+    def has_lost_all_of(self, process: RankName) -> bool:
         """Tell whether all replicas of the rank of a process have died badly."""
         replicas = self.run.plan.replicas
         same = (one for one, rank in replicas.items() if rank == replicas[process])
@@ -104,7 +105,7 @@ class NeededResults:
             left[step].advance_results(ResultsEvent.CALLED)
             yield Start(step) if step in wanted else Discard(step)
 
-    def _made_by(self, processes: Iterable[str]) -> set[int]:
+    def _made_by(self, processes: Iterable[RankName]) -> set[int]:
         """Return the ranks of which these replicas have made all results."""
         lives = (self.run.ranks[one] for one in processes)
         made = (one.rank for one in lives if one.has_ended_well and not one.was_restarted)

@@ -86,7 +86,7 @@ class RunEnding:
         failures = self.run.failures
         if self.run.life.stage is not RunStage.KILLED:
             death = failures.seen_late(death)
-        is_wanted = failures.has_failed(death.who) or not failures.is_explained
+        is_wanted = failures.has_rank_failed(death.rank) or not failures.is_explained
         is_wanted &= not self.run.plan.replicas or bool(self.results.ranks_without())
         if self.run.outcome is None and not self.run.steered:
             (failures.rank_died if is_wanted else failures.late_rank_died)(death)

@@ -14,6 +14,7 @@ from runtime.lifecycle.run_plan import RunPlan
 from runtime.lifecycle.walltimes import RunClock, RunTimeouts
 from runtime.machine.deaths import RankDeath
 from runtime.part_names import cluster_of
+from runtime.rank_name import RankName
 from runtime.step_name import StepKind, StepName
 
 _LIVES = {
@@ -47,7 +48,7 @@ class RunParts:
     """Why the run ends, where that is no failure of a part."""
     outcome: int | None = None
     """The exit code, where something else than failures decides it."""
-    ranks: dict[str, RankLife] = field(init=False)
+    ranks: dict[RankName, RankLife] = field(init=False)
     clusters: dict[str, ClusterLife] = field(default_factory=dict)
     late: set[str] = field(default_factory=set)
     """The clusters without which the run begins, until their ranks are started."""
@@ -63,7 +64,7 @@ class RunParts:
             self.clusters[name] = ClusterLife(name, path, ranks, goes_on=name in plan.survivors)
 
     @property
-    def deaths(self) -> dict[str, RankDeath]:
+    def deaths(self) -> dict[RankName, RankDeath]:
         """How every rank has died that has ended and was not told to."""
         return {rank: one.death for rank, one in self.ranks.items() if one.death is not None}
 
@@ -94,19 +95,20 @@ class RunParts:
         cluster = self.clusters.get(cluster_of(part))
         if cluster is not None and cluster.place is PlaceStage.LOST:
             return "terminated"
-        rank = self.ranks.get(part)
+        name = RankName.find(part)
+        rank = None if name is None else self.ranks.get(name)
         is_over = rank is not None and (rank.is_over or cluster is None or not cluster.runs)
         return "stopped" if is_over else "started"
 
     def end_rank(self, death: RankDeath) -> Show:
         """Keep the death of a rank, unless others had ended it."""
         is_kept = self.steered or not death.after
-        self.ranks[death.who].die(death, is_kept=is_kept)
+        self.ranks[death.rank].die(death, is_kept=is_kept)
         word = "ended" if death.observed.is_loss or not is_kept else "failed"
         word = "done" if is_kept and not death.code else word
-        return Show(self.plan.rank_paths[death.who], word, death.ending)
+        return Show(self.plan.rank_paths[death.rank], word, death.ending)
 
     def announce(self, death: RankDeath) -> Announce:
         """Let the other ranks know of a death."""
-        self.ranks[death.who].announced = death
+        self.ranks[death.rank].announced = death
         return Announce(death)

@@ -7,6 +7,7 @@ from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.deployment import DeploymentPlan, Level, Step
+from runtime.rank_name import RankName
 from runtime.step_name import WHOLE_GRID, StepKind, StepName
 from runtime.topology import RankNames
 
@@ -27,13 +28,13 @@ class RunPlan:
     steps: Mapping[StepName, frozenset[StepName]]
     start: StepName
     places: Mapping[StepName, str]
-    ranks: Mapping[str, tuple[str, ...]]
+    ranks: Mapping[str, tuple[RankName, ...]]
     paths: Mapping[StepName, str]
-    rank_paths: Mapping[str, str]
+    rank_paths: Mapping[RankName, str]
     closing: Mapping[StepName, str] = field(default_factory=dict)
     survivors: frozenset[str] = frozenset()
     has_assembly: bool = False
-    replicas: Mapping[str, int] = field(default_factory=dict)
+    replicas: Mapping[RankName, int] = field(default_factory=dict)
     names: RankNames = field(default_factory=RankNames)
     again: Mapping[str, int] = field(default_factory=dict)
 
@@ -57,11 +58,15 @@ def run_plan_of(plan: DeploymentPlan) -> RunPlan:
         start=next(step.name for step in plan.steps if step.kind is StepKind.START),
         places={step.name: step.about for step in plan.steps if step.kind is StepKind.FRONT_END},
         ranks={
-            cluster.identifier: tuple(f"{cluster.identifier}:{n}" for n in range(cluster.ranks))
+            cluster.identifier: tuple(RankName(*cluster.position, n) for n in range(cluster.ranks))
             for cluster in clusters
         },
         paths={step.name: _path(step, paths) for step in (*plan.steps, *plan.closing)},
-        rank_paths={part.identifier: part.path for part in parts if part.level is Level.WRAPPER},
+        rank_paths={
+            RankName.parse(part.identifier): part.path
+            for part in parts
+            if part.level is Level.WRAPPER
+        },
         closing={step.name: step.about for step in plan.closing},
         survivors=frozenset(
             cluster.identifier for cluster in clusters if cluster.application in surviving
@@ -73,11 +78,11 @@ def run_plan_of(plan: DeploymentPlan) -> RunPlan:
     )
 
 
-def replica_ranks(plan: DeploymentPlan) -> dict[str, int]:
+def replica_ranks(plan: DeploymentPlan) -> dict[RankName, int]:
     """Return the rank of COMM_WORLD of each process; nothing where every rank is one process."""
     table = plan.deployment.replica_table
     processes = () if table is None else plan.grid.identifiers()
-    return {str(one): table.replica_at(at).rank for at, one in enumerate(processes) if table}
+    return {one: table.replica_at(at).rank for at, one in enumerate(processes) if table}
 
 
 def _path(step: Step, paths: Mapping[str, str]) -> str:

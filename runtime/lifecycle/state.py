@@ -50,7 +50,7 @@ class RunState:
         if (phase, type(event)) not in TRANSITIONS:
             raise IllegalEvent(f"{type(event).__name__} cannot happen while {phase}")
         for one in (getattr(event, "rank", None), getattr(event, "by", None)):
-            if one is not None and str(one) not in self.run.ranks:
+            if one is not None and one not in self.run.ranks:
                 raise IllegalEvent(f"{type(event).__name__} is about {one}, which is no rank")
         self.run.clock.now = now
         action = TRANSITIONS[phase, type(event)]
@@ -165,8 +165,8 @@ class RunState:
         """A rank or a job has ended before the application began."""
         names = self.run.plan.names
         if isinstance(event, RankDeath):
-            yield Show(self.run.plan.rank_paths[event.who], "failed", f"exit code {event.code}")
-            cluster, name = event.rank.cluster, names.name(event.who)
+            yield Show(self.run.plan.rank_paths[event.rank], "failed", f"exit code {event.code}")
+            cluster, name = event.rank.cluster, names.name(event.rank)
             what = f"{name} ended with code {event.code} before the application ran"
         else:
             cluster = event.cluster
@@ -189,7 +189,7 @@ class RunState:
     def _rank_again(self, event: events.RankReady) -> Iterator[Effect]:
         """A code, or a rank in place of a lost one, was started, or started again."""
         self.run.ranks[event.rank].restart()
-        self.run.clusters[RankName.parse(event.rank).cluster].advance_job(JobEvent.STARTED)
+        self.run.clusters[event.rank.cluster].advance_job(JobEvent.STARTED)
         yield Show(self.run.plan.rank_paths[event.rank], "running")
 
     def _rank_died(self, death: RankDeath) -> Iterator[Effect]:
@@ -200,7 +200,7 @@ class RunState:
         yield run.end_rank(death)
         if goes_on:
             yield run.announce(death)
-            self._check_replicas(death.who)
+            self._check_replicas(death.rank)
             yield from self._end_if_all_ended()
         else:
             if death.code and not death.is_stated:
@@ -211,10 +211,10 @@ class RunState:
         """Tell whether a rank that was started later found nobody: all others had ended well."""
         late, clusters = self.run.late, self.run.clusters.items()
         there = (one for name, cluster in clusters if name not in late for one in cluster.ranks)
-        is_later = self.run.ranks[death.who].was_restarted and death.observed.is_loss
+        is_later = self.run.ranks[death.rank].was_restarted and death.observed.is_loss
         return is_later and all(one.has_ended_well for one in there if not one.was_restarted)
 
-    def _check_replicas(self, ended: str) -> None:
+    def _check_replicas(self, ended: RankName) -> None:
         """Give the others a while to end once a rank has lost all replicas, or each has a result.
 
         A replica that fails counts as lost, whatever the reason: its host may be to blame.

@@ -109,7 +109,7 @@ class Suspicions:
 
 def decided(
     event: Suspected,
-    ranks: Mapping[str, RankLife],
+    ranks: Mapping[RankName, RankLife],
     clusters: Mapping[str, ClusterLife],
     *,
     is_steered: bool,
@@ -123,7 +123,7 @@ def decided(
     affair, and so it is in a steered run, which outlives its codes.
     """
     by, rank = ranks[event.by], ranks[event.rank]
-    names = [RankName.parse(one).cluster for one in (event.by, event.rank)]
+    names = [event.by.cluster, event.rank.cluster]
     pair = [clusters[name] for name in dict.fromkeys(names)]
     is_decided = any(one.place is PlaceStage.CONDEMNED for one in pair)
     is_decided |= RankStage.CONDEMNED in (by.stage, rank.stage)

@@ -120,9 +120,9 @@ class RankDeath:
         return cls(rank, Observation.parse(Witness(by), plain), **values)
 
     @classmethod
-    def lost(cls, rank: str, why: str, by: Witness = Witness.LAUNCHER) -> Self:
+    def lost(cls, rank: RankName, why: str, by: Witness = Witness.LAUNCHER) -> Self:
         """Return the death of a rank of whose process nobody else tells anything."""
-        return cls(RankName.parse(rank), Observation(by, LOST, exception=why))
+        return cls(rank, Observation(by, LOST, exception=why))
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class RankDeath:
         'rank 2 on node7 was killed by SIGKILL at 14:03:07'
         """
         where = f" on {self.host}" if self.host else ""
-        return f"{names.name(self.who)}{where} {self.how} at {self.when}"
+        return f"{names.name(self.rank)}{where} {self.how} at {self.when}"
 
 
 _OBSERVED: dict[str, type | tuple[type, ...]] = {

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-Stream = tuple[str, str]
+from runtime.rank_name import RankName
+
+Stream = tuple[RankName, str]
 """Who writes, a process or a rank, and whether that is its stdout or its stderr."""
 
 MOST_KEPT = 64 << 10
@@ -40,28 +42,28 @@ class ReplicaLines:
 
     `ranks` has the rank of each process.
 
-    >>> lines = ReplicaLines({"0:0:0": 0, "0:1:0": 0})
-    >>> lines.written("0:1:0", "stdout", b"one\\ntwo\\n")
-    ('0:0:0', b'one\\ntwo\\n')
-    >>> lines.written("0:0:0", "stdout", b"one\\ntwo\\nthree\\n")
-    ('0:0:0', b'three\\n')
+    >>> lines = ReplicaLines({RankName(0, 0, 0): 0, RankName(0, 1, 0): 0})
+    >>> lines.written(RankName(0, 1, 0), "stdout", b"one\\ntwo\\n")[1]
+    b'one\\ntwo\\n'
+    >>> lines.written(RankName(0, 0, 0), "stdout", b"one\\ntwo\\nthree\\n")
+    (RankName(site=0, number=0, rank=0, incarnation=0), b'three\\n')
     """
 
-    def __init__(self, ranks: Mapping[str, int]) -> None:
-        firsts: dict[int, str] = {}
+    def __init__(self, ranks: Mapping[RankName, int]) -> None:
+        firsts: dict[int, RankName] = {}
         for process, rank in ranks.items():
             firsts.setdefault(rank, process)
         self._names = {process: firsts[rank] for process, rank in ranks.items()}
-        self._replicas: dict[str, list[str]] = {}
+        self._replicas: dict[RankName, list[RankName]] = {}
         for process, name in self._names.items():
             self._replicas.setdefault(name, []).append(process)
         self._written: dict[Stream, int] = {}
         self._shown: dict[Stream, int] = {}
-        self._behind: dict[str, dict[Text, int]] = {process: {} for process in ranks}
+        self._behind: dict[RankName, dict[Text, int]] = {process: {} for process in ranks}
         """How often each line was shown on stderr that a process has not written."""
         self._begun: dict[Stream, bytearray] = {}
 
-    def written(self, process: str, stream: str, block: bytes) -> tuple[str, bytes]:
+    def written(self, process: RankName, stream: str, block: bytes) -> tuple[RankName, bytes]:
         """Return the name under which to show a block, and what of it is shown.
 
         A line that is not complete is kept: the process may die before it writes the rest.
@@ -71,7 +73,7 @@ class ReplicaLines:
         lines = cut_lines(begun, block)
         return name, b"".join(line for line in lines if is_new(process, name, stream, line))
 
-    def _is_new(self, process: str, name: str, stream: str, line: bytes) -> bool:
+    def _is_new(self, process: RankName, name: RankName, stream: str, line: bytes) -> bool:
         """Count a line; tell whether nobody has written as many."""
         _, mark, number = line.rpartition(MARK)  # it may follow the last words of one that died
         if mark and number.strip().isdigit():
@@ -84,7 +86,7 @@ class ReplicaLines:
             self._shown[name, stream] = count
         return is_new
 
-    def _is_new_text(self, process: str, name: str, stream: str, line: bytes) -> bool:
+    def _is_new_text(self, process: RankName, name: RankName, stream: str, line: bytes) -> bool:
         """Count a line; tell whether nobody has written this one as often."""
         del stream
         text, behind = (line[:MOST_KNOWN], hash(line)), self._behind[process]
@@ -100,7 +102,7 @@ class ReplicaLines:
                     del its[next(iter(its))]
         return True
 
-    def finish(self) -> Iterator[tuple[str, str, bytes]]:
+    def finish(self) -> Iterator[tuple[RankName, str, bytes]]:
         """Yield the name, the stream and what is left of lines that nobody has completed."""
         lasts: dict[Stream, list[bytes]] = {}
         for (process, stream), begun in self._begun.items():

@@ -1,7 +1,7 @@
 """Sites, clusters, nodes and ranks as pure values: identifiers, rank tables, neighbourhood."""
 
 from runtime.topology.communicators import Block, Communicator, RankTable, rank_table, translate
-from runtime.topology.rank_names import NO_NAMES, NamedCluster, RankNames, member_in_words
+from runtime.topology.rank_names import NO_NAMES, NamedCluster, Part, RankNames, member_in_words
 from runtime.topology.tree import (
     Cluster,
     Grid,
@@ -22,6 +22,7 @@ __all__ = [
     "NamedCluster",
     "Neighbourhood",
     "Node",
+    "Part",
     "RankNames",
     "RankTable",
     "Reachability",

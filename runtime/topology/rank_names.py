@@ -16,6 +16,9 @@ from runtime.rank_name import RankName
 if TYPE_CHECKING:
     from runtime.topology.tree import Grid
 
+Part = RankName | str
+"""Who is named in a message: a rank, or by its name another part of the machine or a step."""
+
 
 @dataclass(frozen=True, slots=True)
 class NamedCluster:
@@ -35,15 +38,14 @@ class NamedCluster:
 
 
 class RankNames:
-    """Names ranks and clusters in messages. All methods take names as text, of ranks with or
-    without an incarnation.
+    """Names ranks and clusters in messages, whether a rank comes as a `RankName` or as its text.
 
-    A cluster is named by its path. What is neither, such as a step, is returned as it is. So are
-    all ranks where no machine is known.
+    Its incarnation does not matter. A cluster is named by its path. What is neither, such as a
+    step, is returned as it is. So are all ranks where no machine is known.
 
     >>> cedar = NamedCluster("s/cedar", 2)
     >>> names = RankNames({"0:0": NamedCluster("north/alder", 0), "1:0": cedar})
-    >>> names.name("1:0:0"), names.name("1:0:1#2"), names.name("1:0")
+    >>> names.name(RankName(1, 0, 0)), names.name("1:0:1#2"), names.name("1:0")
     ('rank 2 (s/cedar 0)', 'rank 3 (s/cedar 1)', 's/cedar')
     >>> names.names(["0:0:0", "0:0:1", "1:0:0", "1:0:2"])
     'ranks 0-1 (north/alder 0-1), rank 2 (s/cedar 0), rank 4 (s/cedar 2)'
@@ -82,12 +84,12 @@ class RankNames:
             first += one.size
         return cls(clusters)
 
-    def number(self, name: str) -> int | None:
+    def number(self, name: Part) -> int | None:
         """Return the number of a rank in its COMM_WORLD; None for what is no rank."""
         found = self._found(name)
         return None if found is None else _number(*found)
 
-    def replica(self, name: str) -> int:
+    def replica(self, name: Part) -> int:
         """Return which replica of its rank a process is, 0 for the first or only one."""
         found = self._found(name)
         if found is None or not found[1].world:
@@ -95,30 +97,30 @@ class RankNames:
         rank, cluster = found
         return (cluster.first + rank.rank) // cluster.world
 
-    def is_copy(self, name: str, of: str) -> bool:
+    def is_copy(self, name: Part, of: Part) -> bool:
         """Return whether two processes are replicas of one rank."""
         one, other = self._found(name), self._found(of)
         if one is None or other is None or not (one[1].world and other[1].world):
             return False
         same_code = one[1].code == other[1].code
-        return same_code and name != of and _number(*one) == _number(*other)
+        return same_code and one[0] != other[0] and _number(*one) == _number(*other)
 
-    def where(self, name: str) -> str:
+    def where(self, name: Part) -> str:
         """Return the cluster of a rank and its number there; "" where there is one cluster only."""
         found = self._found(name)
         return "" if found is None else self._where(found[1], str(found[0].rank))
 
-    def name(self, name: str) -> str:
+    def name(self, name: Part) -> str:
         """Return how a message names a process: `rank 5, replica 1 (south/cedar 0)`."""
         found = self._found(name)
         if found is None:
-            cluster = self._clusters.get(name)
-            return name if cluster is None else cluster.path
+            cluster = self._clusters.get(str(name))
+            return str(name) if cluster is None else cluster.path
         replica = f", replica {self.replica(name)}" if found[1].world else ""
         where = self.where(name)
         return f"rank {_number(*found)}{_of(found[1])}{replica}{where and f' ({where})'}"
 
-    def rank(self, name: str) -> str:
+    def rank(self, name: Part) -> str:
         """Return how a message names a rank, whatever process has it: without the replica."""
         found = self._found(name)
         if found is None or not found[1].world:
@@ -142,7 +144,7 @@ class RankNames:
             at = stop
         return ", ".join(texts)
 
-    def tag(self, name: str) -> str:
+    def tag(self, name: Part) -> str:
         """Return what stands before a line of output: `2`, `ocean 2`, or `south/cedar`.
 
         Where each cluster has its own COMM_WORLD, it is named: `south/cedar 0`.
@@ -154,7 +156,7 @@ class RankNames:
         world = cluster.path if cluster.is_world and len(self._clusters) > 1 else cluster.code
         return f"{world} {_number(*found)}".lstrip()
 
-    def names(self, names: Iterable[str], most: int | None = None) -> str:
+    def names(self, names: Iterable[Part], most: int | None = None) -> str:
         """Return how a message names several ranks, consecutive ones of a cluster as one range.
 
         Replicas of a rank are one. Of more than `most` ranks it is said how many are left out.
@@ -164,13 +166,17 @@ class RankNames:
         more = f" and {left} more" if left > 0 else ""
         return ", ".join(dict.fromkeys(self._runs(ranks[:most]))) + more
 
-    def _runs(self, names: Iterable[str]) -> Iterator[str]:
-        ranks: list[str] = []
-        others: list[str] = []
+    def _runs(self, names: Iterable[Part]) -> Iterator[str]:
+        ranks: list[RankName] = []
+        others: list[Part] = []
         for one in dict.fromkeys(names):
-            (ranks if RankName.find(one) is not None else others).append(one)
-        run: list[str] = []
-        for one in sorted(ranks, key=RankName.parse):
+            rank = _rank_of(one)
+            if rank is None:
+                others.append(one)
+            else:
+                ranks.append(rank)
+        run: list[RankName] = []
+        for one in sorted(ranks):
             if run and not self._follows(run[-1], one):
                 yield self._range(run)
                 run = []
@@ -179,18 +185,17 @@ class RankNames:
             yield self._range(run)
         yield from map(self.name, others)
 
-    def _follows(self, before: str, after: str) -> bool:
-        a, b = RankName.parse(before), RankName.parse(after)
+    def _follows(self, before: RankName, after: RankName) -> bool:
         number = self.number(before)
         wraps = number is not None and self.number(after) != number + 1
-        return a.cluster == b.cluster and a.rank + 1 == b.rank and not wraps
+        return before.same_cluster(after) and before.rank + 1 == after.rank and not wraps
 
-    def _range(self, run: list[str]) -> str:
+    def _range(self, run: list[RankName]) -> str:
         first, last = self._found(run[0]), self._found(run[-1])
         if len(run) == 1:
             return self.rank(run[0])
         if first is None or last is None:
-            return f"{run[0]}-{RankName.parse(run[-1]).rank}"
+            return f"{run[0]}-{run[-1].rank}"
         numbers = f"{_number(*first)}-{_number(*last)}{_of(first[1])}"
         if first[1].world:
             return f"ranks {numbers}"
@@ -200,8 +205,8 @@ class RankNames:
     def _where(self, cluster: NamedCluster, ranks: str) -> str:
         return f"{cluster.path} {ranks}" if len(self._clusters) > 1 else ""
 
-    def _found(self, name: str) -> tuple[RankName, NamedCluster] | None:
-        rank = RankName.find(name)
+    def _found(self, name: Part) -> tuple[RankName, NamedCluster] | None:
+        rank = _rank_of(name)
         cluster = None if rank is None else self._clusters.get(rank.cluster)
         return None if rank is None or cluster is None else (rank, cluster)
 
@@ -224,6 +229,10 @@ def member_in_words(rank: int, name: str) -> str:
     if name == number or name.startswith((f"{number} ", f"{number},")):
         return name
     return f"{number} of the communicator, in COMM_WORLD {name}"
+
+
+def _rank_of(part: Part) -> RankName | None:
+    return RankName.find(part) if isinstance(part, str) else part
 
 
 def _number(rank: RankName, cluster: NamedCluster) -> int:

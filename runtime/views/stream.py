@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from runtime.shown_text import shown_lines
+from runtime.topology import Part
 from runtime.views.account import RunAccount
 from runtime.views.facts import (
     CallsTraced,
@@ -121,10 +122,12 @@ class FactStream:
         """Return the time of a fact that was at some time of the clock."""
         return time - self._begun
 
-    def tell(self, name: str, record: Record, taken: Callable[[], None] = nothing) -> None:
+    def tell(self, name: Part, record: Record, taken: Callable[[], None] = nothing) -> None:
         """Tell a fact of now, cleaned; raises ListenerRaised."""
         is_output = isinstance(record, OutputWritten)
-        fact = Fact(self._clock() - self._begun, name, record if is_output else cleaned(record))
+        fact = Fact(
+            self._clock() - self._begun, str(name), record if is_output else cleaned(record)
+        )
         self.account.take(fact)
         try:
             self._listener.hear(fact, taken)

@@ -108,7 +108,7 @@ class JobEnds:
 
     def concluded(self, rank: str, why: str) -> RankDeath:
         """Record that a rank counts as lost, whatever becomes of its process."""
-        return self._report(rank, RankDeath.lost(rank, why, Witness.FRONT_END).observed)
+        return self._report(rank, _lost(why))
 
     def aborted(self, rank: str) -> None:
         """Record that a rank ends the run: whatever is seen later follows from that."""
@@ -200,8 +200,7 @@ class JobEnds:
         why = self._gone.get(rank)
         if why is None:
             return None
-        lost = RankDeath.lost(rank, why, Witness.FRONT_END)
-        return self._report(rank, lost.observed, self._ended_by(rank))
+        return self._report(rank, _lost(why), self._ended_by(rank))
 
     def _failed_behind_its_program(self, death: RankDeath, seen: Observation) -> RankDeath | None:
         """Return the death of a rank whose program ended well, and then its process did not."""
@@ -318,6 +317,11 @@ def sight_of(status: int, at: float, crash: str = "") -> Observation:
     ended = exit_of(status)
     number = ended.signal or 0
     return Observation(Witness.PARENT, ended.shell_code, signal=number, traceback=crash, at=at)
+
+
+def _lost(why: str) -> Observation:
+    """Return what a front-end concludes of a rank that it cannot see any more."""
+    return Observation(Witness.FRONT_END, LOST, exception=why)
 
 
 def crash_of(path: str, own: tuple[str, ...]) -> str:

@@ -121,12 +121,12 @@ class ClusterReports:
 
     def rank_here(self, rank: str) -> None:
         """Record that a rank has found its front-end."""
-        self.post(RankHere(rank))
+        self.post(RankHere(read_rank(rank)))
 
     def rank_ready(self, rank: str, facts: Facts) -> None:
         """Take in what a rank tells about itself."""
-        arrival = RankArrival.parse(facts)
-        name = self.ranks.names.name(rank)
+        arrival, there = RankArrival.parse(facts), read_rank(rank)
+        name = self.ranks.names.name(there)
         if other := self.ranks.of_other_order(arrival):
             why = (
                 f"{name} on {arrival.host} has numbers in the order {shown(arrival.order)}-endian,"
@@ -135,12 +135,12 @@ class ClusterReports:
             )
             self.post(StepFailed(StepName(StepKind.RANKS, self._cluster), why, is_final=True))
             return
-        self.post(RankReady(rank))
+        self.post(RankReady(there))
         _log.info("%s is process %d on %s, %s", name, arrival.pid, arrival.host, arrival.mpi)
         self.codes.rank_ready(rank, arrival)
         self.facts.tell(rank, RankStarted(arrival.host, arrival.pid, arrival.mpi))
         self.waits.rank_ready(rank)
-        self.ranks.arrived(read_rank(rank), arrival)
+        self.ranks.arrived(there, arrival)
 
     def ranks_up(self) -> None:
         """Record that all ranks of the cluster are ready."""
@@ -191,7 +191,7 @@ class ClusterReports:
 
     def rank_aborted(self, rank: str) -> None:
         """Record that a rank ends the run."""
-        self.post(Aborted(rank))
+        self.post(Aborted(read_rank(rank)))
 
     def rank_frozen(self, rank: str, seconds: float) -> None:
         """Tell the user that a rank stands still, or goes on."""

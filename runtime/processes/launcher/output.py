@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from runtime.launchers.lines import Buffer
 from runtime.processes.launcher.openings import Post
+from runtime.rank_name import RankName
 from runtime.replicas.lines import ReplicaLines
 from runtime.views.facts import OutputWritten
 from runtime.views.stream import FactStream
@@ -40,7 +41,7 @@ class OutputSpreader:
         self,
         facts: FactStream,
         post: Post,
-        replicas: Mapping[str, int],
+        replicas: Mapping[RankName, int],
     ) -> None:
         self._facts = facts
         self._post = post
@@ -53,7 +54,8 @@ class OutputSpreader:
         for rank, stream, block in batch:
             name, written = cluster if rank is None else f"{cluster}:{rank}", bytes(block)
             if self._replicas is not None and rank is not None:
-                name, written = self._replicas.written(name, stream, written)
+                first, written = self._replicas.written(RankName.parse(name), stream, written)
+                name = str(first)
             self.block(name, stream, written, credit, len(block))
 
     def finish(self) -> None:

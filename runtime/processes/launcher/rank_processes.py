@@ -38,7 +38,6 @@ from runtime.lifecycle.run_plan import run_plan_of
 from runtime.lifecycle.suspicions import AFTER_STANDSTILL, Suspicion, Suspicions
 from runtime.machine.deaths import RankDeath
 from runtime.membership.whereabouts import RankArrival, Report
-from runtime.part_names import cluster_of
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.services import Effects, Starts
@@ -173,13 +172,14 @@ class RankProcesses:
         """End a rank although it lives: others of its cluster cannot reach it."""
         text = "%s is ended: others cannot reach it, and not all can go on: %s"
         _log.warning(text, self.names.name(effect.rank), effect.why)
-        self._places[cluster_of(effect.rank)].orders.end_rank(effect.rank)
+        self._places[effect.rank.cluster].orders.end_rank(str(effect.rank))
 
     def _lose_to(self, effect: TellUnreachable) -> None:
         """Tell one rank that another one is lost to it, which lives."""
-        name = replace(RankName.parse(effect.rank), incarnation=FIRST)
-        death = replace(RankDeath.lost(str(name), effect.why), when=self._time_of_day())
-        self._places[cluster_of(effect.by)].orders.lost([death.plain | {"lost_to": effect.by}])
+        rank = replace(effect.rank, incarnation=FIRST)
+        death = replace(RankDeath.lost(rank, effect.why), when=self._time_of_day())
+        told = death.plain | {"lost_to": str(effect.by)}
+        self._places[effect.by.cluster].orders.lost([told])
 
     def place_lost(self, cluster: str) -> None:
         """Start no rank of a cluster again, since its front-end is lost.
@@ -193,7 +193,7 @@ class RankProcesses:
             return
         self._lost_places.add(cluster)
         for rank in self._replacements.joining(cluster):
-            self._post(RankDeath.lost(str(rank), _HOMELESS))
+            self._post(RankDeath.lost(rank, _HOMELESS))
 
     def _send(self, death: RankDeath) -> None:
         for name, place in self._places.items():
@@ -208,7 +208,7 @@ class RankProcesses:
         first = next(iter(self._arrivals.items()), None)
         if first is None or first[1].order == arrival.order:
             return ""
-        return self.names.name(str(first[0]))
+        return self.names.name(first[0])
 
     # --- others in their place --------------------------------------------------------------------
 
@@ -250,8 +250,8 @@ class RankProcesses:
         self._late.discard(cluster)
         for rank in self._replacements.joining(cluster):
             self._start_again(self._present(rank))
-        count = self._places[cluster].cluster.ranks
-        ranks = (RankName.parse(f"{cluster}:{number}") for number in range(count))
+        found = self._places[cluster].cluster
+        ranks = (RankName(*found.position, number) for number in range(found.ranks))
         lost = [self._present(rank) for rank in ranks if self._announced[rank].code]
         self._do(self._replacements.wanted(lost))
 
@@ -273,15 +273,15 @@ class RankProcesses:
                             place.orders.moved([report])
 
     def _start_again(self, rank: RankName) -> None:
-        cluster, name = rank.cluster, str(rank.place)
+        cluster = rank.cluster
         place = self._places[cluster]
         if self._codes.incarnation(cluster) > 1:
             text = "could not be started again alone: its code was itself started again"
-            self._post(RankDeath.lost(name, text))
+            self._post(RankDeath.lost(rank.place, text))
         elif cluster in self._lost_places or (place.was_lost and not place.cluster.asks_again):
-            self._post(RankDeath.lost(name, _HOMELESS))
+            self._post(RankDeath.lost(rank.place, _HOMELESS))
         elif cluster not in self._late:  # else it is started once that has come
-            place.orders.start_again(name, rank.incarnation)
+            place.orders.start_again(str(rank.place), rank.incarnation)
 
     # --- those that cannot reach each other -------------------------------------------------------
 
@@ -331,7 +331,7 @@ class RankProcesses:
             self._decide_later(one)  # no other one is to blame
             return
         by, rank, blamed = one.by.place, one.rank.place, self._suspicions.blamed(one)
-        self._post(Suspected(str(by), str(rank), one.why, str(blamed)))
+        self._post(Suspected(by, rank, one.why, blamed))
 
     def _is_end_awaited(self, rank: RankName) -> bool:
         """Tell whether its front-end has gone, and its end is told once it is known why.
@@ -350,6 +350,6 @@ def _ranks_that_go_on(plan: DeploymentPlan) -> dict[str, set[RankName]]:
     found: dict[str, set[RankName]] = {}
     for cluster in plan.deployment.clusters():
         if cluster.identifier in run_plan.survivors:
-            ranks = map(RankName.parse, run_plan.ranks[cluster.identifier])
+            ranks = run_plan.ranks[cluster.identifier]
             found.setdefault(cluster.application, set()).update(ranks)
     return found

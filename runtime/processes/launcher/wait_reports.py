@@ -86,7 +86,7 @@ class WaitReports:
         checks: CheckReports,
         names: RankNames,
         present: Callable[[], Mapping[str, ProcessOfRank]] = dict,
-        replicas: Mapping[str, int] = MappingProxyType({}),
+        replicas: Mapping[RankName, int] = MappingProxyType({}),
         looks_behind: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -99,7 +99,7 @@ class WaitReports:
         self._post = post
         self.checks = checks
         self._present = present
-        self._replicas = replicas
+        self._replicas = {str(process): rank for process, rank in replicas.items()}
         self._names = names
         self._looks_behind = looks_behind
         self._is_advised = False
@@ -364,7 +364,7 @@ class WaitReports:
         for one in found:
             self._facts.tell(MACHINE, one)
         if stuck := stuck_in(fresh):
-            self._post(Stuck(tuple(sorted(stuck))))
+            self._post(Stuck(tuple(sorted(map(RankName.parse, stuck)))))
         if what := self._check_stuck(stuck, seen):
             self._post(LeftBehind("\n".join(one.text for one in found), what=what))
         _log.warning("%s", "\n".join(finding_lines(found)))

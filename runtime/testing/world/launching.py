@@ -62,7 +62,7 @@ class LauncherActor(Actor):
         self._asked = AskedEnds()
         self._due: list[tuple[float, Suspicion]] = []
         self._explained_at: float | None = None
-        self._announced: dict[str, RankDeath] = {}
+        self._announced: dict[RankName, RankDeath] = {}
         self._condemned: set[str] = set()
 
     @property
@@ -122,13 +122,13 @@ class LauncherActor(Actor):
         for one in self._suspicions.goes_on(death.rank):
             self._due.append((now + PATIENCE, one))
         for by in self._asked.ended(death):
-            yield _told_end(str(by), death)
+            yield _told_end(by, death)
 
     def _answer(self, asked: EndAsked) -> Iterator[Effect]:
         by = RankName.parse(asked.by)
         death = self._asked.ask(by, RankName.parse(asked.rank))
         if death is not None:
-            yield _told_end(str(by.place), death)
+            yield _told_end(by.place, death)
 
     def _do_what_is_due(self, now: float) -> Iterator[Effect]:
         due = [one for at, one in self._due if at <= now]
@@ -136,7 +136,7 @@ class LauncherActor(Actor):
         for one in due:
             if self._suspicions.is_due(one):
                 by, rank, blamed = one.by.place, one.rank.place, self._suspicions.blamed(one)
-                event = run.Suspected(str(by), str(rank), one.why, str(blamed))
+                event = run.Suspected(by, rank, one.why, blamed)
                 yield from self._happen(event, now)
         if self._explained_at is not None and now >= self._explained_at:
             self._explained_at = None
@@ -169,15 +169,15 @@ class LauncherActor(Actor):
                 waiting += [run.PlaceClosed(one.identifier) for one in self.state.run.places]
             case run.Announce(death, is_new):
                 if is_new:
-                    self._announced[death.who] = death
-                yield from self._tell_all(EndsTold(self._announced.get(death.who, death)))
+                    self._announced[death.rank] = death
+                yield from self._tell_all(EndsTold(self._announced.get(death.rank, death)))
             case run.TellUnreachable(by, rank, why):
-                told = EndsTold(RankDeath.lost(rank, why), lost_to=by)
-                yield TellActor(front_end_of(_cluster(by)), told)
+                told = EndsTold(RankDeath.lost(rank, why), lost_to=str(by))
+                yield TellActor(front_end_of(by.cluster), told)
             case run.Condemn():
                 yield from self._condemn(effect, waiting)
             case run.CondemnRank(rank, _):
-                yield TellActor(front_end_of(_cluster(rank)), Ordered("end", rank))
+                yield TellActor(front_end_of(rank.cluster), Ordered("end", str(rank)))
             case run.Explain():
                 self._explained_at = now + _EXPLAINS
             case run.Finish(code):
@@ -204,12 +204,8 @@ class LauncherActor(Actor):
             yield TellActor(front_end_of(cluster), told)
 
 
-def _told_end(to: str, death: RankDeath) -> TellActor:
-    return TellActor(front_end_of(_cluster(to)), EndsTold(death, told_to=to))
-
-
-def _cluster(rank: str) -> str:
-    return RankName.parse(rank).cluster
+def _told_end(to: RankName, death: RankDeath) -> TellActor:
+    return TellActor(front_end_of(to.cluster), EndsTold(death, told_to=str(to)))
 
 
 # --- a front-end ----------------------------------------------------------------------------------
@@ -284,10 +280,10 @@ class FrontEndActor(Actor):
     def _hear(self, rank: str, what: str, end: Observation | None, now: float) -> Iterator[Effect]:
         if what == "here":
             self._connected.add(rank)
-            yield self._told(run.RankHere(rank))
+            yield self._told(run.RankHere(RankName.parse(rank)))
         elif what == "ready":
             self._ready.add(rank)
-            yield self._told(run.RankReady(rank))
+            yield self._told(run.RankReady(RankName.parse(rank)))
             if len(self._ready) == len(self._ranks):
                 yield self._told(self._up["ranks"])
         elif what == "left":

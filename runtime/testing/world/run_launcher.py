@@ -28,6 +28,7 @@ from runtime.lifecycle.state import IllegalEvent, RunState
 from runtime.lifecycle.walltimes import RunTimeouts
 from runtime.machine.calls import DispatchTable
 from runtime.machine.contracts import CONTRACTS, Appeals, Heartbeats
+from runtime.machine.deaths import read_rank
 from runtime.machine.paths import LAUNCHER as HERE
 from runtime.machine.paths import clustering_path
 from runtime.processes.launcher.call_router import CallRouter
@@ -46,6 +47,7 @@ from runtime.processes.launcher.stage_out import StageOut
 from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.launcher.wait_reports import WaitReports
 from runtime.processes.watch import watch_of
+from runtime.rank_name import RankName
 from runtime.results.retries import Retries
 from runtime.step_name import StepKind, StepName
 from runtime.testing.world.engine import Actor, ActorBegun, CallDue, Effect, Event, World
@@ -324,7 +326,7 @@ class RunLauncher(Actor):
         """What happened though it cannot, by the table of the run."""
         self.judged: dict[str, float] = {}
         """Which front-ends were found lost, and when."""
-        self.suspected: dict[tuple[str, str], float] = {}
+        self.suspected: dict[tuple[RankName, RankName], float] = {}
         """Since when ranks cannot reach others, of those that cannot."""
         self.hasty: list[str] = []
         """What was decided though nobody had waited for long enough."""
@@ -509,10 +511,13 @@ class RunLauncher(Actor):
             self.post(partial(dispatch.call, call.interface, call.operation, args))
 
     def _note_doubt(self, call: ContractCalled) -> None:
+        if call.operation not in ("suspects", "trusts"):
+            return
+        pair = read_rank(call.args[0]), read_rank(call.args[1])
         if call.operation == "suspects":
-            self.suspected[call.args[0], call.args[1]] = self.reactor.now()
-        elif call.operation == "trusts":
-            self.suspected.pop((call.args[0], call.args[1]), None)
+            self.suspected[pair] = self.reactor.now()
+        else:
+            self.suspected.pop(pair, None)
 
     # --- the engine -------------------------------------------------------------------------------
 
@@ -564,7 +569,7 @@ class RunLauncher(Actor):
         since = [
             at
             for (by, rank), at in self.suspected.items()
-            if (by.split("#")[0], rank.split("#")[0]) == (event.by, event.rank)
+            if (by.place, rank.place) == (event.by, event.rank)
         ]
         if since and now - max(since) < self._verdicts.settled_after - 1e-6:
             waited = now - max(since)

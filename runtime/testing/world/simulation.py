@@ -161,8 +161,8 @@ class Simulation:
     def _build_run(self) -> None:
         clusters = {f"{number}:0": one for number, one in enumerate(self.scenario.clusters)}
         ranks = {
-            name: tuple(f"{name}:{number}" for number in range(one.ranks))
-            for name, one in clusters.items()
+            f"{number}:0": tuple(RankName(number, 0, rank) for rank in range(one.ranks))
+            for number, one in enumerate(self.scenario.clusters)
         }
         front_ends = {name: StepName(StepKind.FRONT_END, name) for name in clusters}
         of_ranks = {name: StepName(StepKind.RANKS, name) for name in clusters}
@@ -191,7 +191,9 @@ class Simulation:
                 "front-end": run.StepUp(front_ends[name]),
                 "ranks": run.StepUp(of_ranks[name]),
             }
-            made = self.front_ends[name] = FrontEndActor(name, ups, ranks[name])
+            made = self.front_ends[name] = FrontEndActor(
+                name, ups, [str(one) for one in ranks[name]]
+            )
             self.world.add(made)
         self.world.add(self.launcher)
 

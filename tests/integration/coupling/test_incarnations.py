@@ -11,6 +11,7 @@ from runtime.coupling.message_paths import DRIVER
 from runtime.machine.deaths import RankDeath
 from runtime.machine.paths import LAUNCHER
 from runtime.processes.launcher.machine import Machine
+from runtime.rank_name import RankName
 from runtime.transport.channel import IncomingCall
 from runtime.transport.errors import TransportError
 from runtime.transport.messages import NOTE, PLAIN, Target, call_frame
@@ -26,7 +27,7 @@ coupling.recv(code=coupling.DRIVER)
 
 
 def death(rank: str, why: str) -> dict[str, object]:
-    return RankDeath.lost(rank, why).plain
+    return RankDeath.lost(RankName.parse(rank), why).plain
 
 
 def test_a_front_end_tells_of_its_own_ranks_in_their_present_incarnation(

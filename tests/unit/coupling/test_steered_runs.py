@@ -38,9 +38,9 @@ RUN_PLAN = RunPlan(
     },
     start=START,
     places={FRONT_END: "0:0"},
-    ranks={"0:0": ("0:0:0",)},
+    ranks={"0:0": (RankName(0, 0, 0),)},
     paths={FRONT_END: "/c", RANKS: "/c", START: "/grid", FETCH: "/c"},
-    rank_paths={"0:0:0": "/c/wrapper0"},
+    rank_paths={RankName(0, 0, 0): "/c/wrapper0"},
     closing={FETCH: "0:0"},
 )
 UP = (Begin(), StepUp(FRONT_END), StepUp(RANKS))
@@ -68,7 +68,7 @@ def test_a_steered_run_goes_on_when_its_codes_have_ended() -> None:
         None,
         [],
     )
-    assert {rank: one.code for rank, one in state.run.deaths.items()} == {"0:0:0": 3}
+    assert {one.who: one.code for one in state.run.deaths.values()} == {"0:0:0": 3}
 
 
 def test_an_idle_run_begins_without_ranks() -> None:
@@ -95,7 +95,7 @@ def test_a_steered_run_that_is_halted_stops_what_still_runs() -> None:
 def test_a_code_that_is_started_again_has_to_end_again() -> None:
     state = RunState(RunParts(RUN_PLAN, steered=True))
     run(state, *UP, death(1), JobEnded("0:0", 1))
-    assert run(state, RankReady("0:0:0")) == [Show("/c/wrapper0", "running")]
+    assert run(state, RankReady(RankName(0, 0, 0))) == [Show("/c/wrapper0", "running")]
     assert {rank: one.code for rank, one in state.run.deaths.items()} == {}
     assert run(state, StepUp(RANKS)) == []
     assert run(state, Halt()) == [Stop()]

@@ -8,7 +8,7 @@ from runtime.rank_name import RankName
 
 name = RankName.parse
 
-DEATH = RankDeath.lost("0:1:0", "is lost")
+DEATH = RankDeath.lost(name("0:1:0"), "is lost")
 
 
 def test_all_who_have_asked_are_told_once() -> None:

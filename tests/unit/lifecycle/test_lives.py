@@ -65,7 +65,7 @@ def test_a_death_that_supersedes_another_one_takes_its_place(
 ) -> None:
     caplog.set_level(logging.INFO)
     name = RankName(0, 0, 1)
-    rank = RankLife("0:0:1", "rank 1 (a/b 1)", RankStage.RUNNING)
+    rank = RankLife(name, "rank 1 (a/b 1)", RankStage.RUNNING)
     rank.die(RankDeath(name, Observation(Witness.RANK, 0)), is_kept=True)
     later = RankDeath(name, Observation(Witness.PARENT, 139, 11), supersedes=True)
     rank.die(later, is_kept=True)
@@ -90,7 +90,7 @@ def test_each_change_of_a_run_is_logged_with_its_reason(caplog: pytest.LogCaptur
 
 
 def test_the_job_of_a_cluster_that_goes_on_is_kept_for_ranks_in_place_of_lost_ones() -> None:
-    ranks = tuple(RankLife(f"0:0:{one}", "", RankStage.RUNNING) for one in (0, 1))
+    ranks = tuple(RankLife(RankName(0, 0, one), "", RankStage.RUNNING) for one in (0, 1))
     cluster = ClusterLife("0:0", "a/b", ranks, goes_on=True)
     cluster.advance_job(JobEvent.STARTED)
     cluster.advance_place(PlaceEvent.OPENED)

@@ -66,7 +66,7 @@ def run_plan(
     steps |= {of_ranks[one]: frozenset({front_ends[one]}) for one in clusters}
     steps[handshake] = frozenset(of_ranks.values())
     steps[start] = frozenset({handshake})
-    ranks = {one: (f"{one}:0", f"{one}:1") for one in clusters}
+    ranks = {one: (RankName.parse(f"{one}:0"), RankName.parse(f"{one}:1")) for one in clusters}
     return RunPlan(
         steps=steps,
         start=start,
@@ -92,11 +92,14 @@ def read(line: str) -> tuple[float | None, Event]:
     if words[0] == "RankEnded":
         plain = [word for word in words[1:] if "=" not in word]
         return now, death(*plain, **dict(word.split("=") for word in words[1:] if "=" in word))
+    if words[0] == "Suspected" and not words[4:]:
+        words.append(words[2])
     kind = getattr(events, words[0])
     types = [field.type for field in dataclasses.fields(kind)]
     kinds: dict[str, Callable[[str], object]] = {
         "int": int,
         "bool": "True".__eq__,
+        "RankName": RankName.parse,
         "StepName": StepName.parse,
     }
     given = [kinds.get(str(kind), str)(word) for word, kind in zip(words[1:], types, strict=False)]
@@ -202,7 +205,12 @@ SURVIVING = dataclasses.replace(TWO, survivors=frozenset({"0:0", "1:0"}))
 REPLICATED = dataclasses.replace(
     FETCHING,
     survivors=frozenset({"0:0", "1:0"}),
-    replicas={"0:0:0": 0, "0:0:1": 1, "1:0:0": 0, "1:0:1": 1},
+    replicas={
+        RankName(0, 0, 0): 0,
+        RankName(0, 0, 1): 1,
+        RankName(1, 0, 0): 0,
+        RankName(1, 0, 1): 1,
+    },
 )
 BEGINNINGS: dict[str, Callable[[], RunState]] = {
     "one": lambda: RunState(RunParts(run_plan("0:0"), TIMEOUTS)),
@@ -232,7 +240,7 @@ def started() -> RunState:
 
 def test_a_run_keeps_the_exit_codes_of_its_ranks(started: RunState) -> None:
     play(started, "> RankEnded 0:0:0 0\n> RankEnded 0:0:1 7")
-    assert {rank: one.code for rank, one in started.run.deaths.items()} == {"0:0:0": 0, "0:0:1": 7}
+    assert {one.who: one.code for one in started.run.deaths.values()} == {"0:0:0": 0, "0:0:1": 7}
 
 
 def test_an_event_that_cannot_happen_is_refused_and_changes_nothing(started: RunState) -> None:
@@ -268,6 +276,7 @@ def test_a_rank_that_failed_in_all_replicas_has_lost_its_last_one() -> None:
 
 def test_what_is_said_of_a_rank_that_does_not_exist_is_refused(started: RunState) -> None:
     with pytest.raises(IllegalEvent, match="RankReady is about 0:0:9, which is no rank"):
-        started.handle(events.RankReady("0:0:9"), 1.0)
+        started.handle(events.RankReady(RankName(0, 0, 9)), 1.0)
+    near, far = RankName(0, 0, 1), RankName(9, 9, 9)
     with pytest.raises(IllegalEvent, match="Suspected is about 9:9:9, which is no rank"):
-        started.handle(events.Suspected("0:0:1", "9:9:9", "no way"), 1.0)
+        started.handle(events.Suspected(near, far, "no way", far), 1.0)

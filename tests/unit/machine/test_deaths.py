@@ -38,7 +38,7 @@ def test_the_death_that_is_sent_here_has_something_in_each_field_that_travels() 
         assert set(default) <= stays, "what no table in deaths.py names is lost on its way"
 
 
-@pytest.mark.parametrize("death", [DEATH, RankDeath.lost("0:1:2", "gone"), DEATH.brief])
+@pytest.mark.parametrize("death", [DEATH, RankDeath.lost(RANK, "gone"), DEATH.brief])
 def test_a_death_arrives_as_it_was_sent(death: RankDeath) -> None:
     assert RankDeath.parse(death.plain) == death
 

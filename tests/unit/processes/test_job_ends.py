@@ -328,7 +328,7 @@ def test_a_rank_without_a_parent_that_could_tell_was_lost_with_its_host(first: s
     if first == "gone":
         ends = JobEnds("0:0", goes_on=True)
         found = [ends.host_gone(A, "was lost with c2"), ends.left(A)]
-    assert found == [None, RankDeath.lost(A, "was lost with c2", Witness.FRONT_END)]
+    assert found == [None, RankDeath.lost(RankName.parse(A), "was lost with c2", Witness.FRONT_END)]
     assert not ends.was_reported(A)
 
 
