@@ -95,6 +95,11 @@ def as_header() -> str:
     return "\n".join(f"{one.number} {one.where}" for one in waiting_for(link))
 
 
+def header_of_submitted(number: str, where: str) -> str:
+    """Return the chain of a call that nobody waits for yet: who begins to names its number."""
+    return f"{number} {where}"
+
+
 def of_header(text: str, *, is_arriving: bool = False) -> Link | None:
     """Return the chain that came with a call."""
     link: Link | None = None

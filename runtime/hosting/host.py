@@ -34,7 +34,7 @@ class Host(RemoteEnds):
     def __init__(self, home: str, reactor: Reactor) -> None:
         super().__init__(home, reactor)
         self.codec: Codec = ReferenceCodec(self)
-        self._serving = Serving(self.exports, self.blocks, home, reactor)
+        self._serving = Serving(self.exports, self.blocks, self.awaited, home, reactor)
 
     # -- what is here ----------------------------------------------------------------------------
 

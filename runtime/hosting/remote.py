@@ -9,7 +9,13 @@ from contextlib import suppress
 from typing import Any
 
 from gcm.components.composite import Composite
-from gcm.interfaces.call_chain import as_header
+from gcm.interfaces.call_chain import (
+    LinkElsewhere,
+    as_header,
+    current,
+    header_of_submitted,
+    new_number,
+)
 from gcm.interfaces.distribution import is_redistributing, redistributes
 from gcm.interfaces.future import Future, fulfil
 from gcm.interfaces.interface import ClientInterface, ServerEnd
@@ -17,11 +23,13 @@ from gcm.interfaces.signature import Operation, signature_of
 from gcm.interfaces.stub import Stub, stub_class
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation, RemotePort
+from runtime.hosting.awaited_calls import AwaitedCalls
 from runtime.hosting.channels import HERE, HostChannels
 from runtime.hosting.exports import INNER, Exports
 from runtime.hosting.lent_blocks import LentBlocks, arrived, of_blocks
 from runtime.machine.contracts import CONTRACTS
 from runtime.transport.errors import ChannelClosed, TransportError
+from runtime.transport.pending_calls import CallFuture
 from runtime.transport.reactor import Reactor
 
 BINDING = "@binding"
@@ -40,6 +48,7 @@ class RemoteEnds(HostChannels):
         super().__init__(home, reactor)
         self.exports = Exports(home)
         self.blocks = LentBlocks(self)
+        self.awaited = AwaitedCalls(BINDING, self.note, reactor)
         self._remotes: weakref.WeakValueDictionary[str, RemoteInterface] = (
             weakref.WeakValueDictionary()
         )
@@ -213,7 +222,33 @@ class _Port(RemotePort):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call and wait for the result; not on the thread that would receive it."""
         self._check_thread()
-        return self._ends.ask(self._invocation(args, kwargs, as_header()))
+        link = current()
+        if link is None:
+            return self._ends.ask(self._invocation(args, kwargs, ""))
+        awaited = self._ends.awaited
+        key = awaited.begin(link, self._component, link.number)
+        try:
+            return self._ends.ask(self._invocation(args, kwargs, as_header()))
+        finally:
+            awaited.end(key)
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call and return at once with the future; who waits for that one is known from then on."""
+        link = current()
+        if link is None:
+            return self.send(args, kwargs, "")
+        awaited, component = self._ends.awaited, self._component
+        if isinstance(link, LinkElsewhere) and link.is_arriving:  # its caller waits, not this one
+            key = awaited.begin(link, component, link.number)
+            passed = self.send(args, kwargs, as_header())
+            passed.add_done_callback(lambda _: awaited.end(key))
+            return passed
+        number = new_number()
+        where = f"{component}.{self._interface}.{self._operation}"
+        sent = self.send(args, kwargs, header_of_submitted(number, where))
+        if isinstance(sent, CallFuture):
+            sent.waits = lambda link: awaited.wait(link, component, number)
+        return sent
 
     def _check_thread(self) -> None:
         if self._ends.reactor.is_own_thread():

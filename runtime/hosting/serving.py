@@ -22,6 +22,7 @@ from gcm.interfaces.submission import is_asynchronous, submit_to
 from gcm.invocation import Invocation
 from gcm.suggestion import did_you_mean
 from gcm.tracebacks import users_part
+from runtime.hosting.awaited_calls import ASKED, AwaitedCalls
 from runtime.hosting.exports import Exports
 from runtime.hosting.lent_blocks import BLOCKS, LentBlocks, arrived, of_blocks
 from runtime.hosting.remote import ADMIT, BINDING, DISMISS, TYPE_OF
@@ -49,8 +50,16 @@ class Serving:
     which they came.
     """
 
-    def __init__(self, exports: Exports, blocks: LentBlocks, name: str, reactor: Reactor) -> None:
+    def __init__(
+        self,
+        exports: Exports,
+        blocks: LentBlocks,
+        awaited: AwaitedCalls,
+        name: str,
+        reactor: Reactor,
+    ) -> None:
         self._exports = exports
+        self._awaited = awaited
         self.blocks = blocks
         self._reactor = reactor
         self.name = name
@@ -130,6 +139,7 @@ class Serving:
         known: dict[str, Callable[..., Any]] = {
             TYPE_OF: lambda interface: self._exports.type_of(path, interface),
             ADMIT: lambda interface, client: self._exports.admit(path, interface, client, whose),
+            ASKED: self._awaited.answer,
             DISMISS: lambda interface, client: self._exports.dismiss(
                 path, interface, client, whose
             ),

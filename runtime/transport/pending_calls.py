@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from gcm.interfaces.call_chain import Link, current
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.transport.channel_reader import ChannelReader
@@ -110,6 +113,8 @@ class CallFuture(Future[Any]):
     """The future of a pending call: a thread that waits for it reads, if no other does."""
 
     _state = "RUNNING"  # it cannot be cancelled
+    waits: Callable[[Link], AbstractContextManager[None]] | None = None
+    """Says that a request waits for it, for as long as it does; None: nobody wants to know."""
 
     def __init__(self, sent: Invocation, peer: str, codec: Codec, reader: ChannelReader) -> None:
         super().__init__(sent)
@@ -137,6 +142,14 @@ class CallFuture(Future[Any]):
             self.set_result(result)
 
     def _wait(self, timeout: float | None) -> None:
+        link = current()
+        if timeout is not None or link is None or self.waits is None:
+            self._brought(timeout)
+            return
+        with self.waits(link):
+            self._brought(None)
+
+    def _brought(self, timeout: float | None) -> None:
         if timeout is None:
             self._reader.read_for(self.number, self.done, None)
         else:

@@ -133,11 +133,16 @@ def refuse_circle(waiting: Request, awaited: Request) -> None:
         if onward is None or onward in circle:
             return
         circle.append(onward)
-    chain = [waiting.where, *(one.where for one in circle)]
+    refuse(circle, [waiting.where, *(one.where for one in circle)])
+
+
+def refuse(circle: Sequence[Request], chain: Sequence[str]) -> bool:
+    """Refuse the first request of a circle that still waits in a queue; tell if there was one."""
     for request in circle:
         if request.queue is not None and request.queue.withdraw(request):
             request.queue.fail(request, _circular(request, chain))
-            return
+            return True
+    return False
 
 
 def _circular(request: Request, chain: Sequence[str]) -> CircularCallError:

@@ -33,6 +33,14 @@ Policy = Callable[[Sequence[Request]], int | None]
 """Chooses the index of the next functional request; None: serve none now."""
 
 
+class ServingThread(threading.Thread):
+    """The thread that serves the queue of an active object."""
+
+    def __init__(self, queue: RequestQueueController) -> None:
+        super().__init__(target=queue.serve, name=f"serving {queue.component.path}", daemon=True)
+        self.queue = queue
+
+
 class RequestQueueController(Controller):
     """Owns the queue and the serving thread of an active object."""
 
@@ -46,7 +54,9 @@ class RequestQueueController(Controller):
         "observe",
         "port",
         "refuse",
+        "requests",
         "resume",
+        "serve",
         "serve_now",
         "withdraw",
     }
@@ -203,9 +213,7 @@ class RequestQueueController(Controller):
             self._idle = False
             self._wake.release()
         elif self._thread is None:
-            self._thread = threading.Thread(
-                target=self._serve, name=f"serving {self.component.path}", daemon=True
-            )
+            self._thread = ServingThread(self)
             self._thread.start()
 
     def _rouse(self) -> None:
@@ -214,7 +222,13 @@ class RequestQueueController(Controller):
             self._idle = False
             self._wake.release()
 
-    def _serve(self) -> None:
+    def requests(self) -> list[Request]:
+        """Return the functional request that is served, and those that wait."""
+        with self._lock:
+            return [*filter(None, [self.serving]), *self._waiting]
+
+    def serve(self) -> None:
+        """Serve requests until the end: what the thread of the queue does."""
         self._serving_thread = threading.get_ident()
         while True:
             with self._lock:

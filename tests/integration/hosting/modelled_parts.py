@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import Annotated, Any, ClassVar, Protocol
 
-from gcm import attribute, provides, redistribute, requires
+from gcm import attribute, provides, redistribute, requires, submit
 from gcm.components.controller import Controller
 from gcm.invocation import Invocation
 
@@ -35,6 +36,28 @@ class Passer:
 
     def work(self, number: int) -> tuple[int, int]:
         return self.next.work(number)
+
+
+class Ways(Protocol):
+    def go(self, way: str) -> str: ...
+
+
+@provides("ways", Ways)
+class Walker:
+    """Goes on as its argument says: a call (c), one that it waits for later (s), or none."""
+
+    next: Annotated[Ways, requires()]
+
+    def go(self, way: str) -> str:
+        if not way:
+            return "there"
+        kind, rest = way[0], way[1:]
+        if kind == "w":  # so that others come as far
+            time.sleep(0.3)
+            return self.go(rest)
+        if kind == "s":
+            return submit(self.next.go, rest).result()
+        return self.next.go(rest)
 
 
 class Log:

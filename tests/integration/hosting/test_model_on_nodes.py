@@ -55,8 +55,10 @@ from tests.integration.hosting.modelled_parts import (
     Surface,
     Taker,
     Tally,
+    Walker,
     Watch,
     Watched,
+    Ways,
     Work,
     Worker,
 )
@@ -350,6 +352,37 @@ def test_active_objects_that_wait_for_each_other_between_nodes_are_told(grid: La
             "which waits for /app/a.work.work"
         )
         assert "raised in /app/a, in the process /n1" in caught.value.__notes__
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "between"),
+    [("ss", "", "active"), ("sc", "", "active"), ("cs", "", "active"), ("ss", "", "passive"),
+     ("sc", "", "passive"), ("wc", "wc", "active"), ("ws", "ws", "active"), ("sss", "", "both"),
+     ("wss", "wcs", "passive")],
+)  # fmt: skip
+def test_a_circle_between_nodes_that_is_closed_after_the_calls_is_told(
+    grid: Launcher, first: str, second: str, between: str
+) -> None:
+    described = Assembly("app")
+    described.serves("a", Ways).serves("b", Ways)
+    described.active("a", Walker, node="n1").active("b", Walker, node="n2")
+    names = ["a", "b"] if between == "active" else ["a", "p", "b"]
+    if between == "passive":
+        described.primitive("p", Walker, node="n3")
+        first = first.replace("s", "sc", 1)
+    elif between == "both":
+        described.active("p", Walker, node="n1")
+    described.bind("this.a", "a.ways").bind("this.b", "b.ways")
+    for one, after in zip(names, [*names[1:], "a"], strict=True):
+        described.bind(f"{one}.next", f"{after}.ways")
+    with deployed(grid, described.plan().root) as root:
+        ways = [(root.stub("a", Ways).go, first), (root.stub("b", Ways).go, second)]
+        futures = [submit(go, way) for go, way in ways if way]
+        errors = [future.exception(LONG) for future in futures]
+        told = [error for error in errors if isinstance(error, CircularCallError)]
+        assert told == [error for error in errors if error is not None] != []
+        assert told[0].what.startswith("the call would wait for itself: /app/")
+        assert root.stub("a", Ways).go("c") == root.stub("b", Ways).go("s") == "there"
 
 
 def test_a_bound_component_moves_from_node_to_node_and_loses_no_call(grid: Launcher) -> None:
