@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import griffe
 
@@ -112,13 +113,19 @@ def _homes(package: str) -> Iterator[tuple[str, str]]:
     module = importlib.import_module(package)
     homes = {
         alias.asname or alias.name: one.module or package
-        for one in ast.walk(ast.parse(inspect.getsource(module)))
+        for one in ast.walk(ast.parse(_names_of(module)))
         if isinstance(one, ast.ImportFrom)
         for alias in one.names
     }
     for name in module.__all__:
         if package != "gcm.documents" or name in _FINDINGS:
             yield name, homes.get(name, package)
+
+
+def _names_of(module: ModuleType) -> str:
+    """Return the source in which a package imports its public names: its stub, if there is one."""
+    stub = Path(inspect.getfile(module)).with_suffix(".pyi")
+    return stub.read_text("utf-8") if stub.exists() else inspect.getsource(module)
 
 
 def reference(*, whole: bool = False) -> str:

@@ -43,7 +43,8 @@ for name in {packages!r}:
     home = os.path.dirname(found.submodule_search_locations[0])
     names = []
     for folder, _, files in os.walk(os.path.join(home, name)):
-        names += [os.path.join(folder, one) for one in files if one.endswith((".py", ".xsd"))]
+        known = [one for one in files if one.endswith((".py", ".pyi", ".xsd"))]
+        names += [os.path.join(folder, one) for one in known]
     for path in sorted(names):
         digest.update(os.path.relpath(path, home).encode())
         digest.update(open(path, "rb").read())
@@ -149,4 +150,4 @@ def bring_mpi_to_try(launcher: Launcher, python: str, distribution: str, folder:
 
 
 def _files(name: str) -> list[Path]:
-    return [path for path in (_HOME / name).rglob("*") if path.suffix in (".py", ".xsd")]
+    return [path for path in (_HOME / name).rglob("*") if path.suffix in (".py", ".pyi", ".xsd")]

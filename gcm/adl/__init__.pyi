@@ -1,0 +1,19 @@
+# The public names, each with its home; `gcm.lazy_names` reads them from here.
+from gcm.adl.assembling import assemble as assemble
+from gcm.adl.builder import Assembly as Assembly
+from gcm.adl.loading import check_files as check_files
+from gcm.adl.loading import plan_document as plan_document
+from gcm.adl.loading import virtual_nodes_of as virtual_nodes_of
+from gcm.adl.opening import load as load
+from gcm.adl.picture import scene_of as scene_of
+from gcm.adl.picture import scene_of_plan as scene_of_plan
+from gcm.adl.plan import AssemblyPlan as AssemblyPlan
+from gcm.adl.plan import ComponentPlan as ComponentPlan
+from gcm.adl.port import Ported as Ported
+from gcm.adl.port import port_files as port_files
+from gcm.adl.runnable import has_run as has_run
+from gcm.adl.runnable import result_of as result_of
+from gcm.adl.runnable import run_operation as run_operation
+from gcm.adl.structure import MissingClasses as MissingClasses
+from gcm.adl.writing import describe as describe
+from gcm.adl.writing import export as export
