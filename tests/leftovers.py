@@ -6,6 +6,7 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 _START_TIME = 19
@@ -18,24 +19,34 @@ GONE_WITHIN = 20.0
 def marked_processes(variable: str, mark: str) -> dict[int, str]:
     """Return name and command of every process with this variable, however far it wandered.
 
-    They come in the order in which they were started, whatever their numbers: these begin anew.
+    They come in the order in which they were started.
     """
     found = {}
-    begun = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         try:
             environment = (entry / "environ").read_bytes()
             name, command = (entry / "comm").read_text(), (entry / "cmdline").read_bytes()
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if f"{variable}={mark}".encode() in environment.split(b"\0") and command:
             words = command.replace(b"\0", b" ").decode()
             found[int(entry.name)] = f"{name.strip()} {words}"
-            begun[int(entry.name)] = int(fields[_START_TIME])
-    return {pid: found[pid] for pid in sorted(found, key=lambda pid: (begun[pid], pid))}
+    return {pid: found[pid] for pid in in_order_of_start(found)}
+
+
+def in_order_of_start(pids: Iterable[int]) -> list[int]:
+    """Return the processes that there still are, that first which was started first.
+
+    Their numbers say nothing of that: they begin anew with small ones.
+    """
+    begun = []
+    for pid in pids:
+        with suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            begun.append((int(fields[_START_TIME]), pid))
+    return [pid for _, pid in sorted(begun)]
 
 
 def files_below(folder: Path) -> list[str]:

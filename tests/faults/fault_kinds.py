@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runtime.launchers.family import descendants, processes
+from tests.leftovers import in_order_of_start
 from tools.on_grids import descriptor
 
 Popen = subprocess.Popen[str]
@@ -149,8 +150,9 @@ def called(pid: int) -> str:
 
 
 def found_called(name: str, *roots: int) -> list[int]:
-    """Return the processes of this name that descend from others, in order."""
-    return sorted(pid for pid in descendants(set(roots), processes()) if called(pid) == name)
+    """Return the processes of this name that descend from others, as they were started."""
+    below = descendants(set(roots), processes())
+    return in_order_of_start(pid for pid in below if called(pid) == name)
 
 
 def kill_one(dice: random.Random, name: str, *roots: int) -> None:

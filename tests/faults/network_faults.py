@@ -17,6 +17,7 @@ from benchmarks.grid import EmulatedGrid, Layout, Line
 from benchmarks.grid.sweeping import inside
 from runtime.testing.sshd import running_sshd
 from tests.faults.fault_kinds import Fault, Kind, Place, Places, Popen, found_called
+from tests.leftovers import in_order_of_start
 from tools.on_grids import sizes_of
 
 _RATE = 400e6
@@ -118,10 +119,10 @@ class Hosts(Place):
     def _kill_ssh(self, top: int, dice: random.Random) -> None:
         self._to_blame = list(self._servers)
         names = ("ssh", "sshd", "sshd-session")
-        found = sorted(pid for name in names for pid in found_called(name, top) if pid != top)
-        if found:
+        found = {pid for name in names for pid in found_called(name, top)} - {top}
+        if ordered := in_order_of_start(found):
             with suppress(ProcessLookupError):
-                os.kill(dice.choice(found), signal.SIGKILL)
+                os.kill(dice.choice(ordered), signal.SIGKILL)
 
     def blames(self, told: str) -> bool:
         """Tell whether a cluster is named to which or from which the line is cut."""

@@ -17,6 +17,7 @@ from tests.faults.fault_kinds import Fault, Kind, Place, Places, Popen, called
 from tests.integration.batch.site import MPIEXEC
 from tests.integration.batch.slurm_daemons import Slurm
 from tests.integration.batch.two_slurms import hosts_of, near_slurm
+from tests.leftovers import in_order_of_start
 from tools.on_grids import sizes_of
 
 
@@ -91,7 +92,8 @@ class SlurmPlace(Place):
                 self._kill(everywhere, dice)
 
     def _called(self, host: str, name: str) -> list[int]:
-        return sorted(pid for pid in inside([self._slurm.grid.holder(host)]) if called(pid) == name)
+        there = inside([self._slurm.grid.holder(host)])
+        return in_order_of_start(pid for pid in there if called(pid) == name)
 
     def _kill(self, pids: Sequence[int], dice: random.Random) -> None:
         if pids:
