@@ -17,7 +17,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -43,7 +42,7 @@ from runtime.launchers.errors import LaunchError
 from runtime.launchers.hops import NEEDED, aliases, configuration, own_socket, user_files
 from runtime.launchers.lines import Collected
 from runtime.launchers.local import LocalLauncher
-from runtime.launchers.masters import not_ours
+from runtime.launchers.masters import not_ours, readable
 from runtime.launchers.ssh import USER_FOLDER, SshLauncher
 from runtime.native_mpi import native_mpi
 from runtime.processes.launcher import package
@@ -175,10 +174,8 @@ class MovedRun:
         text = not_ours(hops, USER_FOLDER, ssh, text) + text
         path = f"PYTHONPATH={self.folder}/{package.FOLDER}"
         there = shlex.join(["env", path, self.python, "-m", module, *words])
-        with tempfile.NamedTemporaryFile("w", prefix="gcm-ssh-", encoding="utf-8") as config:
-            config.write(text)
-            config.flush()
-            options = ["-T", "-e", "none", "-F", config.name]
+        with readable(text) as config:
+            options = ["-T", "-e", "none", "-F", config]
             yield [ssh, *options, aliases(hops)[-1], f"exec {there}"]
 
     def fetch_results(self) -> str:

@@ -13,9 +13,9 @@ import signal
 import stat
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from runtime.launchers.base import Exit
 from runtime.launchers.errors import LoginFailed, MissingSsh
@@ -86,9 +86,9 @@ class Master:
                 cause=fault_of_folder(self._folder) or (shown.stderr if shown else ""),
                 cure="Give the host a ControlPath in your ~/.ssh/config, such as /run/user/%i/%C",
             )
-        with _file(self._configuration) as config:
+        with readable(self._configuration) as config:
             # not -M, with which a socket that a dead master left behind would be in the way
-            argv = [self._ssh, "-F", config.name, "-o", "ControlMaster=auto", "-N", "-f"]
+            argv = [self._ssh, "-F", config, "-o", "ControlMaster=auto", "-N", "-f"]
             code = _on_terminal([*argv, self._alias])
         if self._not_ours(self._configuration, may_be_made=False):  # somebody was quicker
             raise self._planted()
@@ -115,11 +115,11 @@ class Master:
         self, *options: str, timeout: float | None = None
     ) -> subprocess.CompletedProcess[str] | None:
         """Return what the client answers without a connection; None if it does not."""
-        with _nameless_file(self._configuration) as config:
-            argv = [self._ssh, "-F", "/dev/stdin", "-T", *options, self._alias]
+        with readable(self._configuration) as config:
+            argv = [self._ssh, "-F", config, "-T", *options, self._alias]
             try:
                 return subprocess.run(
-                    argv, stdin=config, capture_output=True, text=True,
+                    argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                     timeout=timeout, check=False,
                 )  # fmt: skip
             except subprocess.TimeoutExpired:
@@ -147,10 +147,10 @@ def not_ours(
         return ""
     refused = []
     for alias in aliases(hops):
-        with _nameless_file(configured) as config:
+        with readable(configured) as config:
             try:
                 shown = subprocess.run(
-                    [ssh, "-F", "/dev/stdin", "-G", alias], stdin=config,
+                    [ssh, "-F", config, "-G", alias], stdin=subprocess.DEVNULL,
                     capture_output=True, text=True, timeout=_ANSWER, check=False,
                 )  # fmt: skip
             except OSError:
@@ -217,20 +217,14 @@ def _on_terminal(argv: Sequence[str]) -> int:
     return process.returncode
 
 
-def _nameless_file(text: str) -> IO[str]:
-    """Return a file that a client which reads no other input can read as `/dev/stdin`.
+@contextmanager
+def readable(configuration: str) -> Iterator[str]:
+    """Yield where ssh clients can read a configuration, on this machine and as this user.
 
-    Whoever is killed meanwhile leaves nothing of it.
+    It has no name: whoever is killed meanwhile leaves nothing of it. A client closes what it
+    inherits, so it looks at the open files of this process, as do those that it starts for hops.
     """
-    file = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
-    file.write(text)
-    file.seek(0)
-    return file
-
-
-def _file(text: str) -> tempfile._TemporaryFileWrapper[str]:
-    """Return a file with a configuration, which only this user can read, while it is open."""
-    file = tempfile.NamedTemporaryFile("w", prefix="gcm-ssh-", encoding="utf-8")  # noqa: SIM115
-    file.write(text)
-    file.flush()
-    return file
+    with tempfile.TemporaryFile("w", encoding="utf-8") as file:
+        file.write(configuration)
+        file.flush()
+        yield f"/proc/{os.getpid()}/fd/{file.fileno()}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -59,13 +61,15 @@ def of_login_end(home: Path) -> str:
 
 def of_a_moved_run(home: Path) -> str:
     """Ask for the output of a run whose launcher was moved."""
-    runs = home / "gcm" / "runs"
-    run = MovedRun(
-        "moved-1", time.time(), str(home), (SshHop("127.0.0.1", port=1),), "python3", "/nowhere",
-        runs / "moved-1",
-    )  # fmt: skip
-    run.keep()
+    keep_moved_run(home)
     return gcm_deploy("attach", "moved-1", HOME=str(home), XDG_STATE_HOME=str(home)).stderr
+
+
+def keep_moved_run(home: Path, ssh: str = "ssh") -> None:
+    """Keep the note of a run whose launcher was moved; it is found in this state folder."""
+    way = (SshHop("127.0.0.1", port=1, command_path=ssh),)
+    note = home / "gcm" / "runs" / "moved-1"
+    MovedRun("moved-1", time.time(), str(home), way, "python3", "/nowhere", note).keep()
 
 
 @pytest.mark.needs_root
@@ -93,18 +97,38 @@ def test_a_stranger_at_the_control_path_gets_nothing(
         assert "another account's" in told
 
 
-def test_a_launcher_that_is_killed_while_it_asks_where_that_is_leaves_no_file(
-    tmp_path: Path,
+KILLS = {
+    "at once": "kill -9 $PPID",
+    "as it connects": """case " $* " in *" -G "* | *" -O "*) exec REAL "$@"; esac; kill -9 $PPID""",
+}
+"""Clients of ssh that end who has started them: for their settings too, or for a connection."""
+
+
+@pytest.mark.parametrize(
+    ("kills", "words"),
+    [
+        ("at once", ["grid.xml"]),
+        ("as it connects", ["login", "127.0.0.1"]),
+        ("as it connects", ["attach", "moved-1"]),
+    ],
+)
+def test_a_launcher_that_is_killed_while_ssh_reads_its_configuration_leaves_no_file(
+    tmp_path: Path, kills: str, words: list[str]
 ) -> None:
     (home := tmp_path / "home" / ".ssh").mkdir(parents=True)
-    (home / "config").write_text("Host *\n  ControlPath ~/.ssh/%C\n")
+    (home / "config").write_text(f"Host *\n  ControlPath {home}/%C\n")
     (temporary := tmp_path / "tmp").mkdir()
-    ssh = tmp_path / "ssh"
-    ssh.write_text("#!/bin/sh\nkill -9 $PPID\n")
+    (programs := tmp_path / "bin").mkdir()
+    ssh = programs / "ssh"
+    ssh.write_text("#!/bin/sh\n" + KILLS[kills].replace("REAL", shutil.which("ssh") or ""))
     ssh.chmod(0o755)
     there = f'<ssh host="127.0.0.1" command-path="{ssh}"/>'
     (tmp_path / "program.py").write_text("")
     (tmp_path / "grid.xml").write_text(descriptor("1", "program.py", way=there))
-    done = gcm_deploy("grid.xml", cwd=tmp_path, HOME=str(home.parent), TMPDIR=str(temporary))
+    keep_moved_run(tmp_path, str(ssh))
+    done = gcm_deploy(
+        *words, cwd=tmp_path, HOME=str(home.parent), TMPDIR=str(temporary),
+        XDG_STATE_HOME=str(tmp_path), PATH=f"{programs}:{os.environ['PATH']}",
+    )  # fmt: skip
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert wait_until_gone(lambda: [*map(str, temporary.iterdir())], list) == []
