@@ -100,8 +100,15 @@ class JobEnds:
         self._is_outlived = any(rank not in self._seen for rank in connected)
         return self._is_outlived
 
-    def program_ended(self, rank: str, observed: Observation) -> RankDeath:
-        """Record how the program of a rank ended, by its own word."""
+    def program_ended(self, rank: str, observed: Observation) -> RankDeath | None:
+        """Record how the program of a rank ended, by its own word.
+
+        The first one that it has failed counts: while it ends, it loses others who end because of
+        that, and what it makes of these losses explains nothing.
+        """
+        before = self._deaths.get(rank)
+        if before is not None and before.code and before.observed.by is Witness.RANK:
+            return None
         if rank in self._aborted and observed.is_loss and self._stopped_at is None:
             self._missed.update(map(str, observed.lost))
         return self._report(rank, observed)

@@ -291,8 +291,8 @@ class FrontEndActor(Actor):
             if (death := self._ends.left(rank)) is not None:
                 yield self._told(death)
             yield from self._finish(now)
-        elif end is not None:
-            yield self._told(self._ends.program_ended(rank, end))
+        elif end is not None and (death := self._ends.program_ended(rank, end)) is not None:
+            yield self._told(death)
 
     def _exited(self, event: RankExited, now: float) -> Iterator[Effect]:
         self._gone.add(event.rank)

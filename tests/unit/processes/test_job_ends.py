@@ -321,6 +321,24 @@ def test_a_rank_whose_loss_made_another_one_abort_was_not_ended_by_that(at: floa
     assert brief(other) == ("0:0:2", 137, 9, BY_REQUEST)
 
 
+def test_what_a_rank_that_has_failed_loses_while_it_ends_is_not_why() -> None:
+    ends = JobEnds("0:0")
+    ends.aborted(A)
+    assert brief(ends.program_ended(A, word(1, exception="KeyError: 9"))) == (A, 1, 0, "")
+    ends.stopping(1.0)
+    missed = replace(word(2, "called MPI.Abort(2)"), lost=(RankName.parse(B),), is_loss=True)
+    assert ends.program_ended(A, missed) is None
+    assert ends.first_code == 1
+    found = ends.exited(B, seen(signal=9, at=2.0), is_connected=False)
+    assert brief(found) == (B, 137, 9, BY_REQUEST)
+
+
+def test_a_rank_whose_program_has_ended_well_may_still_fail() -> None:
+    ends = JobEnds("0:0")
+    ends.program_ended(A, word(0))
+    assert brief(ends.program_ended(A, word(3, "called MPI.Abort(3)"))) == (A, 3, 0, "")
+
+
 @pytest.mark.parametrize("first", ["left", "gone"])
 def test_a_rank_without_a_parent_that_could_tell_was_lost_with_its_host(first: str) -> None:
     ends = JobEnds("0:0", goes_on=True)
@@ -354,6 +372,7 @@ def test_what_became_of_a_host_says_nothing_of_a_process_that_is_started_later()
 def test_a_host_lives_on_which_a_rank_has_told_its_own_end(code: int | None) -> None:
     ends = JobEnds("0:0", goes_on=True)
     death = ends.concluded(A, "no room") if code is None else ends.program_ended(A, word(code))
+    assert death is not None
     assert ends.was_reported(A) is death.is_stated is (code is not None)
     ends.again(A)
     assert not ends.was_reported(A)
