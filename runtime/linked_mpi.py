@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import re
 import stat
+import struct
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 TYPE_CHECKING = False  # known to type checkers
 if TYPE_CHECKING:
@@ -75,16 +77,12 @@ def all_libraries(path: str, environment: Mapping[str, str]) -> dict[str, str]:
     beside = environment.get("LD_LIBRARY_PATH", "").split(os.pathsep)
     given = [one for one in beside if one]
     waiting, seen = [(path, *_linked(path))], {os.path.realpath(path)}
-    system: dict[str, str] | None = None
     libraries: dict[str, str] = {}
     for file, needed, search in waiting:
         origin = os.path.dirname(os.path.realpath(file))
         folders = [re.sub(r"\$ORIGIN|\$\{ORIGIN\}", origin, one) for one in search]
         for name in needed:
-            found = find_library(name, [*given, *folders])
-            if not found:
-                system = system_libraries() if system is None else system
-                found = system.get(name, "")
+            found = find_library(name, [*given, *folders]) or system_libraries().get(name, "")
             libraries.setdefault(name, found)
             real = os.path.realpath(found)
             is_enough = real in seen or len(seen) > MOST_LIBRARIES
@@ -113,9 +111,8 @@ def reaches_mpi(path: str, environment: Mapping[str, str]) -> bool:
     What was read before is not read again unless it is another file now. Raises OSError if the file
     itself cannot be read.
     """
-    beside = [one for one in environment.get("LD_LIBRARY_PATH", "").split(os.pathsep) if one]
-    waiting, seen = [path], set[str]()
-    for file in waiting:
+    waiting, seen = [(path, folders_of_program())], set[str]()
+    for file, inherited in waiting:
         real = os.path.realpath(file)
         if real in seen:
             continue
@@ -128,12 +125,50 @@ def reaches_mpi(path: str, environment: Mapping[str, str]) -> bool:
             continue
         if any(map(is_mpi_library, needed)):
             return True
-        origin = os.path.dirname(real)
-        own = [one.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for one in search]
-        folders = [*own, *beside, *DEFAULT_FOLDERS]
-        others = (find_library(one, folders) for one in needed if not one.startswith(_NEVER))
-        waiting += filter(None, others)
+        folders = (*_folders(real, search), *inherited)
+        for name in needed:
+            if not name.startswith(_NEVER):
+                found = find_loaded(name, folders, environment)
+                waiting += [(found, folders)] if found else []
     return False
+
+
+def find_loaded(name: str, folders: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return the file that the dynamic linker takes for a name, or "".
+
+    `folders` are those in which the files name that ask for it (RPATH and RUNPATH).
+    """
+    beside = filter(None, environment.get("LD_LIBRARY_PATH", "").split(os.pathsep))
+    found = find_library(name, [*folders, *beside, *DEFAULT_FOLDERS])
+    return found or system_libraries().get(name, "")
+
+
+@cache
+def folders_of_program() -> tuple[str, ...]:
+    """Return the folders in which this process has libraries looked for that it loads later."""
+    try:
+        program = os.path.realpath("/proc/self/exe")
+        return _folders(program, _linked(program)[1])
+    except OSError:
+        return ()
+
+
+def folders_of(path: str) -> tuple[str, ...]:
+    """Return the folders in which a file has libraries looked for; none if it cannot be read."""
+    try:
+        return _folders(os.path.realpath(path), _linked_as_read(os.path.realpath(path))[1])
+    except OSError:
+        return ()
+
+
+def _folders(real: str, search: Sequence[str]) -> tuple[str, ...]:
+    origin = os.path.dirname(real)
+    return tuple(re.sub(r"\$ORIGIN|\$\{ORIGIN\}", lambda _: origin, one) for one in search)
+
+
+_CACHE = "/etc/ld.so.cache"
+_HEAD, _ROW = struct.Struct("=20s2I20x"), struct.Struct("=i2I12x")
+_FORMAT = b"glibc-ld.so.cache1.1"
 
 
 def _linked_as_read(real: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -166,20 +201,33 @@ def find_library(name: str, folders: Sequence[str]) -> str:
     return next((one for one in paths if os.path.isfile(one)), "")
 
 
-def system_libraries() -> dict[str, str]:
-    """Return where the dynamic linker finds libraries without being told, by their names."""
-    import subprocess
+def system_libraries(path: str = _CACHE) -> dict[str, str]:
+    """Return where the dynamic linker finds libraries without being told, by their names.
 
-    path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/sbin", "/usr/sbin"))
+    That is what `ldconfig` has found in the folders of `ld.so.conf`, as <dl-cache.h> of glibc says:
+    a head, rows, and the strings that rows point to; an older format may stand before. There is
+    nothing in a file that cannot be read.
+    """
     try:
-        listed = subprocess.run(
-            ["ldconfig", "-p"], env={"PATH": path, "LC_ALL": "C"}, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, errors="replace", timeout=10, check=False,
-        ).stdout  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
+        return _known_libraries(path, os.stat(path).st_mtime_ns)
+    except (OSError, struct.error):
         return {}
+
+
+@cache
+def _known_libraries(path: str, changed: int) -> dict[str, str]:
+    del changed  # a file that is written again is another one
+    with open(path, "rb") as file:
+        data = file.read()
+    begin = data.find(_FORMAT)
+    if begin < 0:
+        return {}
+    _, rows, _ = _HEAD.unpack_from(data, begin)
     found: dict[str, str] = {}
-    for name, where in re.findall(r"^\s+(\S+) \(.*\) => (.+)$", listed, re.MULTILINE):
+    for row in range(rows):
+        _, *places = _ROW.unpack_from(data, begin + _HEAD.size + row * _ROW.size)
+        texts = (data[begin + at : data.find(b"\0", begin + at)] for at in places)
+        name, where = (one.decode(errors="replace") for one in texts)
         found.setdefault(name, where)
     return found
 
@@ -190,7 +238,6 @@ def _linked(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     What is no file is not opened: that of a pipe would wait for somebody who writes.
     """
     import mmap
-    import struct
 
     if not stat.S_ISREG(os.stat(path).st_mode):
         return (), ()
@@ -203,8 +250,7 @@ def _linked(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _dynamic_section(data: mmap.mmap) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    from struct import unpack_from
-
+    unpack_from = struct.unpack_from
     order = "<" if data[5] == 1 else ">"
     (table,) = unpack_from(f"{order}Q", data, 32)
     size, count = unpack_from(f"{order}HH", data, 54)

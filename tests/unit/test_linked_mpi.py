@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from runtime.linked_mpi import reaches_mpi
+from runtime import linked_mpi
+from runtime.linked_mpi import reaches_mpi, system_libraries
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc links the libraries")
 
 
-def link(folder: Path, name: str, *needed: str) -> str:
+def link(folder: Path, name: str, *needed: str, rpath: str = "-rpath,$ORIGIN") -> str:
     """Link a library that needs others of its folder, which may be there or not."""
     stubs = folder / "stubs"
     stubs.mkdir(exist_ok=True)
@@ -22,7 +23,7 @@ def link(folder: Path, name: str, *needed: str) -> str:
         subprocess.run([*command, "-xc", "/dev/null"], check=True, timeout=60)
     made = folder / name
     made.unlink(missing_ok=True)
-    command = ["gcc", "-shared", "-nostdlib", "-o", str(made), "-Wl,--no-as-needed,-rpath,$ORIGIN"]
+    command = ["gcc", "-shared", "-nostdlib", "-o", str(made), f"-Wl,--no-as-needed,{rpath}"]
     libraries = [str(stubs / one) for one in needed]
     subprocess.run([*command, "-xc", "/dev/null", "-xnone", *libraries], check=True, timeout=60)
     return str(made)
@@ -48,3 +49,33 @@ def test_libraries_that_need_each_other_all_reach_what_one_of_them_does(tmp_path
     second = link(tmp_path, "libsecond.so", "libfirst.so")
     link(tmp_path, "libthird.so", "libmpi.so.12")
     assert [reaches_mpi(one, {}) for one in (first, second)] == [True, True]
+
+
+def test_folders_of_what_asks_hold_for_what_it_needs_too(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    link(tmp_path / "deep", "libinner.so", "libmpi.so.12")
+    link(tmp_path / "deep", "libmiddle.so", "libinner.so", rpath="-z,now")
+    inherited = "--disable-new-dtags,-rpath,$ORIGIN/deep"
+    assert reaches_mpi(link(tmp_path, "libouter.so", "libmiddle.so", rpath=inherited), {})
+
+
+def test_libraries_in_folders_of_the_configuration_of_the_linker_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf, cache = tmp_path / "ld.so.conf", tmp_path / "ld.so.cache"
+    (tmp_path / "configured").mkdir()
+    made = link(tmp_path / "configured", "libown.so", "libmpi.so.12")
+    outer = link(tmp_path, "libouter.so", "libown.so")
+    assert not reaches_mpi(outer, {})
+    conf.write_text(f"{tmp_path}/configured\n")
+    ldconfig = shutil.which("ldconfig", path="/sbin:/usr/sbin") or pytest.skip("no ldconfig")
+    subprocess.run([ldconfig, "-X", "-f", conf, "-C", cache], check=True, timeout=60)
+    assert system_libraries(str(cache))["libown.so"] == made
+    monkeypatch.setattr(linked_mpi.system_libraries, "__defaults__", (str(cache),))
+    assert reaches_mpi(outer, {})
+
+
+def test_a_cache_of_the_linker_that_breaks_off_has_nothing(tmp_path: Path) -> None:
+    broken = tmp_path / "ld.so.cache"
+    broken.write_bytes(b"glibc-ld.so.cache1.1" + b"\xff" * 9)
+    assert system_libraries(str(broken)) == system_libraries(str(tmp_path / "none")) == {}

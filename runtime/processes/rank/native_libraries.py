@@ -214,8 +214,9 @@ def _is_mpi(path: str) -> bool:
 
 
 def _found(name: str) -> str:
-    """Return the file that the dynamic linker finds for a name, as far as it is in a folder."""
-    from runtime.linked_mpi import DEFAULT_FOLDERS, find_library
+    """Return the file that the dynamic linker finds for a name that Python's own modules load."""
+    from runtime.linked_mpi import find_loaded, folders_of, folders_of_program
 
-    beside = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
-    return find_library(name, [*filter(None, beside), *DEFAULT_FOLDERS]) or name
+    asks = (getattr(sys.modules.get(one), "__file__", "") for one in ("_ctypes", "_cffi_backend"))
+    folders = (folder for one in asks if one for folder in folders_of(one))
+    return find_loaded(name, (*folders, *folders_of_program()), os.environ) or name
