@@ -1,7 +1,7 @@
 """Which `mpiexec` starts the ranks of a Python: that of the MPI which its mpi4py loads.
 
-Reads folders and files only, and runs nothing but `ldconfig`, and that where it has to. It travels
-with the doctor's probe, so that the doctor and a run never disagree.
+Reads folders and files only, and runs nothing. It travels with the doctor's probe, so that the
+doctor and a run never disagree.
 """
 
 from __future__ import annotations

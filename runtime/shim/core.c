@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef MPI_UNWEIGHTED /* a variable: no reason to need the library by its name */
@@ -136,6 +137,11 @@ static struct {
     Object *(*call)(Object *, Object **, size_t, Object *);
     void (*forget)(Object *);
     void (*print)(void);
+    int (*is)(Object *);
+    void (*take)(Object **, Object **, Object **);
+    void (*raise)(Object *, Object *, Object *);
+    int (*soon)(int (*)(void *), void *);
+    Object **exception;
 } python;
 
 static Object **functions;
@@ -158,6 +164,11 @@ EXPORTED void gcm_install(Object **given) {
     python.call = dlsym(everywhere, "PyObject_Vectorcall");
     python.forget = dlsym(everywhere, "Py_DecRef");
     python.print = dlsym(everywhere, "PyErr_Print");
+    python.is = dlsym(everywhere, "PyErr_ExceptionMatches");
+    python.take = dlsym(everywhere, "PyErr_Fetch");
+    python.raise = dlsym(everywhere, "PyErr_Restore");
+    python.soon = dlsym(everywhere, "Py_AddPendingCall");
+    python.exception = dlsym(everywhere, "PyExc_Exception");
     functions = given;
 }
 
@@ -179,6 +190,26 @@ static void python_has_ended(void) {
     _exit(1);
 }
 
+/* An exception that ends the program, as KeyboardInterrupt: no call of C has failed of it, and no C
+   knows it. It is raised again as soon as this thread is in Python, until then each call fails. */
+static Object *ending[3];
+
+static int end_program(void *nothing) {
+    (void)nothing;
+    Object *type = ending[0];
+    ending[0] = NULL;
+    if (type) python.raise(type, ending[1], ending[2]);
+    return type ? -1 : 0;
+}
+
+static int keep_end_of_program(void) {
+    int is_end = syscall(SYS_gettid) == getpid() && !python.is(*python.exception);
+    if (!is_end) return 0;
+    python.take(ending, ending + 1, ending + 2);
+    python.soon(end_program, NULL);
+    return 1;
+}
+
 /* Ask Python; its answer is not negative if the call has succeeded, else the error with a minus. */
 static long ask(int function, const Word *words, int count) {
     Object *arguments[24], *answer;
@@ -198,7 +229,7 @@ static long ask(int function, const Word *words, int count) {
     if (answer) {
         value = python.value(answer);
         python.forget(answer);
-    } else {
+    } else if (!keep_end_of_program()) {
         python.print();
     }
     for (int at = 0; at < count; at++) python.forget(arguments[at]);
@@ -236,6 +267,7 @@ EXPORTED void gcm_where(void *address, char *text, size_t size, char *file, Word
 /* Do what the error handler of a communicator says, and return the code; `text` says what has
    failed, NULL where Python knows it. */
 static int failed_by(MPI_Comm comm, int code, void *caller, const char *text) {
+    if (ending[0]) return code;
     MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
     NATIVE(MPI_Comm_get_errhandler)(comm, &handler);
     Word words[] = {code, (Word)caller, (Word)text};

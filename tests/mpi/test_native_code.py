@@ -107,6 +107,33 @@ for one in threads: one.start()
 for one in threads: one.join()
 print(ctypes.CDLL("./liba.so").world())
 """
+WAITS = """
+#include <mpi.h>
+int await_far(void) {
+    int value = 0, rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int turn = 0; turn < 3; turn++) /* code in C that looks at no error */
+        MPI_Recv(&value, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return value;
+}
+"""
+ENDED_IN_C = """
+import ctypes, signal, sys
+from mpi4py import MPI
+def ring(*_):
+    END
+if MPI.COMM_WORLD.rank == 1:
+    HANDLER
+    library = ctypes.CDLL("./libown.so")
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        library.await_far()
+        print("not reached")
+    except BaseException as error:
+        print(type(error).__name__, error, flush=True)
+        raise
+"""
 HANDED = """
 from mpi4py import MPI
 import like
@@ -149,6 +176,26 @@ def test_what_a_library_does_after_the_end_of_python_is_native(tmp_path: Path) -
     done = gcm_deploy("--emulate", "1x2x1", "program.py", cwd=tmp_path, timeout=60)
     said = ["finalized: 0"] * 2 + ["finalized: 1"] * 2
     assert (done.returncode, sorted(done.stdout.splitlines()), done.stderr) == (0, said, "")
+
+
+@pytest.mark.parametrize("handler", ["RETURN", "ARE_FATAL"])
+@pytest.mark.parametrize(
+    ("end", "said", "code"),
+    [
+        pytest.param("sys.exit(7)", "SystemExit 7", 7, id="exit"),
+        pytest.param("raise KeyboardInterrupt('now')", "KeyboardInterrupt now", 130, id="interrupt"),
+    ],
+)
+def test_what_ends_a_program_within_a_call_of_c_ends_it_as_in_python(
+    tmp_path: Path, handler: str, end: str, said: str, code: int
+) -> None:
+    build(tmp_path, WAITS, "libown.so", "-shared", "-fPIC")
+    chosen = f"MPI.COMM_WORLD.Set_errhandler(MPI.ERRORS_{handler})"
+    program = ENDED_IN_C.replace("END\n", f"{end}\n", 1).replace("HANDLER", chosen)
+    (tmp_path / "program.py").write_text(program)
+    done = gcm_deploy("--emulate", "1x2x1", "program.py", cwd=tmp_path, timeout=60)
+    assert (done.returncode, done.stdout) == (code, f"{said}\n")
+    assert "MPI_Recv" not in done.stderr
 
 
 def test_threads_that_load_libraries_at_once_do_not_wait_for_each_other(tmp_path: Path) -> None:

@@ -78,7 +78,10 @@ class CallsFromC:
         return found
 
     def _guarded(self, name: str, call: Call) -> Call:
-        """Return a call that answers an exception with the code of MPI, and keeps it."""
+        """Return a call that answers an exception with the code of MPI, and keeps it.
+
+        What ends the program, as KeyboardInterrupt, is left to the library.
+        """
 
         def guarded(*words: int) -> int:
             try:
@@ -86,7 +89,12 @@ class CallsFromC:
             except MPI.Exception as error:
                 self._latest.fault = name, error
                 return -(error.error_code or MPI.ERR_OTHER)
+            except Exception as error:
+                self._latest.fault = name, error
+                return -MPI.ERR_OTHER
             except BaseException as error:
+                if threading.current_thread() is threading.main_thread():
+                    raise
                 self._latest.fault = name, error
                 return -MPI.ERR_OTHER
 
