@@ -146,12 +146,13 @@ static struct {
 
 static Object **functions;
 static __thread int is_attached;
+static int ends_all; /* Python has said why, and MPI_Abort of one process calls `exit` */
 
 /* The numbers of functions of Python that are no function of MPI; see `runtime.shim.functions`. */
 enum { FATAL, TOLD, BLAMED, ABORT, FINALIZE, DUPLICATE, BEGIN_DUPLICATE, FREE_COMM, FREE_GROUP,
        FREE_TYPE, GET_STATUS_ANY, GET_STATUS_ALL, GET_STATUS_SOME,
        WAIT, TEST, GET_STATUS, CANCEL, FREE_REQUEST, START, WAITALL, WAITANY, WAITSOME,
-       TESTALL, TESTANY, TESTSOME, FIRST_ROW };
+       TESTALL, TESTANY, TESTSOME, OWN, ATTRIBUTE, FIRST_ROW };
 
 EXPORTED void gcm_install(Object **given) {
     void *everywhere = dlopen(NULL, RTLD_NOW);
@@ -215,6 +216,7 @@ static long ask(int function, const Word *words, int count) {
     Object *arguments[24], *answer;
     long value = -(long)MPI_ERR_OTHER; /* whatever happens there, it is no success */
     if (UNLIKELY(!functions)) python_has_ended();
+    if (UNLIKELY(function == FATAL || function == ABORT)) ends_all = 1;
     if (UNLIKELY(!is_attached)) {      /* once for a thread: its state stays, without the lock */
         if (!python.state()) {         /* a thread of Python has one */
             python.ensure();
@@ -306,6 +308,8 @@ static int refused(MPI_Comm comm, const char *name, const char *cure, void *call
     snprintf(text, sizeof text, "%s: it does not work over several clusters. %s", name, cure);
     return failed_by(comm, MPI_ERR_UNSUPPORTED_OPERATION, caller, text);
 }
+
+enum { TOPOLOGY_DEPTHS = -7011, TOPOLOGY_COLORS = -7012 }; /* as in `gcm.h` */
 
 /* --- requests -------------------------------------------------------------------------------- */
 
@@ -492,9 +496,15 @@ EXPORTED int MPI_Comm_size(MPI_Comm comm, int *size) {
     return MPI_SUCCESS;
 }
 
-/* Attributes are native; of those that MPI sets two are not the same for all clusters. */
+/* Attributes are native; of those that MPI sets two are not the same for all clusters. Those of the
+   topology are only here. */
 EXPORTED int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag) {
     CHECK_LIFE();
+    if (keyval == TOPOLOGY_DEPTHS || keyval == TOPOLOGY_COLORS) {
+        Word words[] = {WORD(comm), keyval};
+        *flag = 1;
+        return served(comm, ATTRIBUTE, words, 2, value, sizeof(void *), CALLER);
+    }
     int code = NATIVE(MPI_Comm_get_attr)(comm, keyval, value, flag);
     if (code || !*flag || !grid_comm(comm)) return code;
     int **found = value;
@@ -588,6 +598,15 @@ EXPORTED int MPI_Op_free(MPI_Op *op) {
     return MPI_SUCCESS;
 }
 
+/* --- functions of `gcm.h` ------------------------------------------------------------------------ */
+
+EXPORTED long gcm_ask(const char *name, const Word *given, int count) {
+    if (UNLIKELY(life != UP)) not_now(name);
+    Word words[] = {(Word)name, (Word)given, count};
+    long answer = ask(OWN, words, 3);
+    return answer < 0 ? failed(MPI_COMM_WORLD, (int)-answer, CALLER) : answer;
+}
+
 /* --- the life of MPI, which is up before the program begins ------------------------------------ */
 
 static int level = MPI_THREAD_SINGLE;
@@ -672,7 +691,7 @@ EXPORTED void gcm_end(void) {
 
 static void leave(int code, void *nothing) {
     (void)nothing;
-    if (getpid() != process) return; /* a child of the program */
+    if (getpid() != process || ends_all) return; /* it is a child of the program, or all is said */
     fflush(NULL);
     code_at_end = code & 0xff;
     if (life == UP && !code_at_end)

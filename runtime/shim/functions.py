@@ -12,6 +12,7 @@ ASKED = (
     *("get_status_any", "get_status_all", "get_status_some"),
     *("wait", "test", "get_status", "cancel", "free_request", "start"),
     *("waitall", "waitany", "waitsome", "testall", "testany", "testsome"),
+    *("own", "attribute"),
 )
 """What `core.c` asks of Python beside functions of MPI, in the order of its numbers."""
 

@@ -85,11 +85,16 @@ def test_the_end_of_a_c_program_is_that_of_the_run(
     assert (fault != "exit") or done.stdout.split() == ["leaving"] * 4
 
 
+def test_a_rank_that_is_alone_in_its_cluster_says_why_it_ends_all(programs: Path) -> None:
+    done = gcm_deploy("--emulate", "1x3x1", "./faults", "abort", cwd=programs)
+    assert (done.returncode, "called MPI_Abort(7)" in done.stderr) == (7, True), done.stderr
+
+
 def test_the_commands_of_the_page_print_what_it_shows(programs: Path, tmp_path: Path) -> None:
     del programs  # which is there if a compiler is
     shutil.copy(ROOT / "examples" / "29_c_program" / "pi.c", tmp_path)
     page = (ROOT / "docs" / "c.md").read_text()
-    (block,) = re.findall(r"^```console\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    block, *_ = re.findall(r"^```console\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     compiled, _, rest = block.partition("\n")
     run, _, shown = rest.partition("\n")
     _, *words = compiled.removeprefix("$ ").split()

@@ -241,11 +241,30 @@ _NEEDS_A_RUN = (
 )  # fmt: skip
 """The options for which something has to run, by where their values are kept."""
 
+
+class _ShowInclude(argparse.Action):
+    """Prints where `gcm.h` is, for the `-I` of a compiler."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
+        """Print the folder, and exit."""
+        package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        print(os.path.join(package, "include"))
+        parser.exit()
+
+
+INCLUDE = Option(
+    "--include",
+    action=_ShowInclude,
+    nargs=0,
+    help="print the folder of gcm.h, which programs in C may include",
+)
+
 GCM_DEPLOY = CommandTable(
     "gcm-deploy", _DESCRIPTION,
     Option("descriptor", nargs="?", default="", metavar="DESCRIPTOR",
            help="what to deploy: an XML file; arguments behind '--' take the place of its own"),
-    _MACHINE, _INSTEAD, WATCHING, DETACH, REPLACE, PLANS, SETTINGS, VARIABLES, VERSION,
+    _MACHINE, _INSTEAD, WATCHING, DETACH, REPLACE, PLANS, SETTINGS, VARIABLES, INCLUDE,
+    VERSION,
     epilog=_EPILOG, usage=_USAGE, commands=COMMANDS["gcm-deploy"], other_words=True,
     wrong_usage=WRONG_USAGE,
 )  # fmt: skip

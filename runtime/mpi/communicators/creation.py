@@ -17,9 +17,16 @@ from runtime.mpi.communicators.children import (
     of_a_limited_number,
 )
 from runtime.mpi.communicators.groups import LIKENESS, Group, group_of
-from runtime.mpi.communicators.members import engine_of, everybody_in, groups_of, members_behind
+from runtime.mpi.communicators.members import (
+    engine_of,
+    everybody_in,
+    groups_of,
+    indexes,
+    members_behind,
+)
 from runtime.mpi.communicators.release import release
 from runtime.mpi.communicators.splitting import COMM_TYPE_CLUSTER, COMM_TYPE_SITE, Splitting
+from runtime.mpi.communicators.topology_attributes import is_topology, topology
 from runtime.mpi.errors import refuse
 from runtime.mpi.process.options import hand_down
 from runtime.mpi.process.place import here
@@ -73,8 +80,11 @@ class Creation(Splitting):
     def Get_attr(self, keyval: int) -> Any:
         """Return an attribute; `TAG_UB` is what the MPIs of all clusters have.
 
-        `FT_STATE`, `FT_PROCESSES`, `FT_ERRORS` and `FT_INCARNATION` describe losses.
+        `FT_STATE`, `FT_PROCESSES`, `FT_ERRORS` and `FT_INCARNATION` describe losses;
+        `TOPOLOGY_DEPTHS` and `TOPOLOGY_COLORS` the parts of the machine that members share.
         """
+        if is_topology(keyval):
+            return topology(indexes(self), keyval)
         members = members_behind(self)
         if keyval == MPI.TAG_UB and members is not None:
             return here().tag_limit

@@ -8,6 +8,7 @@ from mpi4py import MPI
 
 from runtime.mpi.communicators.groups import members_of, spans_clusters
 from runtime.mpi.errors import refuse
+from runtime.mpi.process.place import here
 
 if TYPE_CHECKING:
     from runtime.mpi.communicators.group_algebra import Members
@@ -26,6 +27,21 @@ def everybody_in(members: CommunicatorMembers) -> Members:
     if members.gaps:
         return tuple(one for one in members.group if one not in members.gaps)
     return members.group + (members.peers if members.is_inter else ())
+
+
+def indexes(comm: MPI.Comm) -> tuple[int, ...]:
+    """Return the ranks in COMM_GRID of the members of any communicator, of its own group."""
+    members = members_behind(comm)
+    if members is not None:
+        return members.group
+    own, world = MPI.Comm.Get_group(comm), MPI.COMM_WORLD.Get_group()
+    first = here().first
+    try:
+        ranks = MPI.Group.Translate_ranks(own, list(range(own.Get_size())), world)
+        return tuple(first + rank for rank in ranks)
+    finally:
+        own.Free()
+        world.Free()
 
 
 def engine_of(*comms: MPI.Comm) -> Engine | None:

@@ -75,7 +75,10 @@ class ShimLibrary:
 
 
 def _lines(file: str, offset: int) -> str:
-    """Return what `addr2line` says of a place in a file; "" if it is not there or knows nothing."""
+    """Return what `addr2line` says of a place in a file; "" if it is not there or knows nothing.
+
+    That is the line of the program, where functions of `gcm.h` have become part of it.
+    """
     import shutil
     import subprocess  # only after an error
 
@@ -84,9 +87,10 @@ def _lines(file: str, offset: int) -> str:
         return ""
     try:
         told = subprocess.run(
-            [program, "-e", file, hex(offset)],
+            [program, "-i", "-e", file, hex(offset)],
             capture_output=True, text=True, timeout=5, check=False, stdin=subprocess.DEVNULL,
-        ).stdout.strip()  # fmt: skip
+        ).stdout.splitlines()  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return ""
-    return "" if told.startswith("?") or told.endswith((":?", ":0")) else told.split(" (")[0]
+    line = next((one for one in told if "/gcm.h:" not in one), "?")
+    return "" if line.startswith("?") or line.endswith((":?", ":0")) else line.split(" (")[0]

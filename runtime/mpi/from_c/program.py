@@ -17,9 +17,10 @@ from runtime.mpi.from_c.collectives import CollectiveCalls
 from runtime.mpi.from_c.communicators import CommunicatorCalls
 from runtime.mpi.from_c.groups import GroupCalls
 from runtime.mpi.from_c.library import ShimLibrary
+from runtime.mpi.from_c.own_functions import OwnFunctions
 from runtime.mpi.from_c.point_to_point import MessageCalls
 from runtime.mpi.from_c.requests import Requests
-from runtime.mpi.from_c.values import Values, write_handle
+from runtime.mpi.from_c.values import Values, addresses, write_handle
 from runtime.mpi.process.place import here
 from runtime.mpi.surface import lifetime, mpi_module
 from runtime.shim import ASKED, SERVED
@@ -33,6 +34,7 @@ _NAMES = {
     "free_comm": "MPI_Comm_free",
     "free_request": "MPI_Request_free",
     "begin_duplicate": "MPI_Comm_idup",
+    "attribute": "MPI_Comm_get_attr",
     "get_status": "MPI_Request_get_status",
     "get_status_all": "MPI_Request_get_status_all",
     "get_status_any": "MPI_Request_get_status_any",
@@ -59,6 +61,10 @@ class CallsFromC:
         table: dict[str, Call] = {}
         for kind in (MessageCalls, CollectiveCalls, CommunicatorCalls, GroupCalls):
             table |= kind(self._values, self._requests).table()
+        self._own_functions = OwnFunctions(values)
+        self._of_header = {
+            name: self._guarded(name, call) for name, call in self._own_functions.table().items()
+        }
         own = {name: getattr(self, f"_{name}", None) or self._of_requests(name) for name in ASKED}
         self._functions = [
             *(
@@ -153,7 +159,21 @@ class CallsFromC:
         return self._requests.keep(request, parent)
 
     def _free_comm(self, handle: int) -> int:
+        self._own_functions.forget(handle)
         return self._values.free(handle)
+
+    def _own(self, name: int, words: int, count: int) -> int:
+        """Do what a function of `gcm.h` asks."""
+        text = ctypes.string_at(name).decode()
+        function = self._of_header.get(text)
+        if function is None:  # the header is newer than this
+            self._latest.fault = text, MPI.Exception(MPI.ERR_UNSUPPORTED_OPERATION)
+            return -MPI.ERR_UNSUPPORTED_OPERATION
+        self._own_functions.save_what_is_due()
+        return function(*addresses(words, count))
+
+    def _attribute(self, comm: int, keyval: int) -> int:
+        return self._own_functions.attribute(comm, keyval)
 
     def _free_group(self, handle: int) -> int:
         self._values.forget_group(handle)

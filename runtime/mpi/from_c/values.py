@@ -112,6 +112,13 @@ class Values:
         self._kept[handle] = comm, token
         return handle
 
+    def predefined(self, comm: Any) -> int:
+        """Return the handle of a communicator that is there from the start."""
+        known = (handle for handle, one in self.comms.items() if one is comm)
+        handle = next(known, native_handle(comm))
+        is_known = handle in self.comms or handle == native_handle(MPI.COMM_WORLD)
+        return handle if is_known else self.hand_out(comm, handler=MPI.ERRORS_ARE_FATAL)
+
     def remember(self, handle: int, comm: Any, alike: Any = None) -> None:
         """Let a token stand for a communicator, which may have the ranks of one that is `alike`."""
         ranks = comm if alike is None else alike

@@ -27,6 +27,8 @@ from runtime.mpi.communicators.classes import null as _null
 from runtime.mpi.communicators.creation import COMM_TYPE_CLUSTER as COMM_TYPE_CLUSTER
 from runtime.mpi.communicators.creation import COMM_TYPE_SITE as COMM_TYPE_SITE
 from runtime.mpi.communicators.groups import Group as Group
+from runtime.mpi.communicators.topology_attributes import TOPOLOGY_COLORS as TOPOLOGY_COLORS
+from runtime.mpi.communicators.topology_attributes import TOPOLOGY_DEPTHS as TOPOLOGY_DEPTHS
 from runtime.mpi.errors import CommunicatorRevoked as CommunicatorRevoked
 from runtime.mpi.errors import Get_error_string as Get_error_string
 from runtime.mpi.errors import NotOnTheGrid as NotOnTheGrid

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mpi4py import MPI
 
 from runtime.lazy_import import LazyModule
+from runtime.mpi.communicators.members import indexes
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.predefined import running_engine
 from runtime.rank_name import ClusterName, RankName
@@ -108,21 +109,6 @@ class TopologyCalls:
         if not 0 <= rank < len(members):
             raise MPI.Exception(MPI.ERR_RANK)
         return members[rank]
-
-
-def indexes(comm: MPI.Comm) -> tuple[int, ...]:
-    """Return the ranks in COMM_GRID of the members of any communicator, of its own group."""
-    members: CommunicatorMembers | None = getattr(comm, "_members", None)
-    if members is not None:
-        return members.group
-    own, world = MPI.Comm.Get_group(comm), MPI.COMM_WORLD.Get_group()
-    first = here().first
-    try:
-        ranks = MPI.Group.Translate_ranks(own, list(range(own.Get_size())), world)
-        return tuple(first + rank for rank in ranks)
-    finally:
-        own.Free()
-        world.Free()
 
 
 def _hops_of_connection(first: int, second: int) -> int | None:

@@ -72,6 +72,13 @@ def Before_walltime(save: Save) -> Save:
     return save
 
 
+def save_what_is_due() -> None:
+    """Call what this thread has registered, once it is time, before it asks for anything else."""
+    link = current()
+    if _registered and link is not None:
+        _saving(link.wrapper).save_what_is_due()
+
+
 class Saving:
     """Calls what is due before a call of the program."""
 
@@ -79,6 +86,10 @@ class Saving:
         self._wrapper = wrapper
 
     def begins(self, _: MadeCall) -> None:
+        """Call what is due before a call of the program."""
+        self.save_what_is_due()
+
+    def save_what_is_due(self) -> None:
         """Call what this thread has registered, once it is time."""
         if _registered and time.monotonic() >= self._wrapper.saves:
             me = get_ident()

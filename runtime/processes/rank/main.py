@@ -188,6 +188,7 @@ def _run_executable(options: RankOptions, end: _End) -> tuple[int, dict[str, Any
     from runtime.processes.rank.program import run_executable
 
     network = without_network(os.environ) if options.is_on_one_host else {}
+    network["GCM_CLUSTER_ALONE"] = "1"  # `gcm.h` does not take it for a program without a grid
     code, number = run_executable(options.path, options.arguments, end.watch, network)
     return code, {"signal": number}
 
