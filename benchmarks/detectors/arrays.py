@@ -9,7 +9,7 @@ import numpy as np
 
 
 class ArrayTable:
-    """Does what `runtime.health.ListTable` does, on arrays of numpy."""
+    """Does what `runtime.health.table.ListTable` does, on arrays of numpy."""
 
     __slots__ = ("_counts",)
 

@@ -10,17 +10,10 @@ from random import Random
 
 from benchmarks.detectors.arrays import ArrayTable
 from benchmarks.detectors.simulated_members import AnyDetector, World
-from runtime.health import (
-    Declare,
-    DetectorProtocol,
-    DetectorSettings,
-    Effect,
-    GossipDetector,
-    Groups,
-    HierarchicalDetector,
-    ListTable,
-    Suspect,
-)
+from runtime.health import Declare, DetectorProtocol, DetectorSettings, Effect, Suspect
+from runtime.health.gossip import GossipDetector
+from runtime.health.hierarchical import Groups, HierarchicalDetector
+from runtime.health.table import ListTable
 
 _ARRAYS_FROM = 200  # members; below that lists are faster
 

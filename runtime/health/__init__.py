@@ -1,8 +1,8 @@
 """Failure detection without sockets, clocks and threads: time is handed in, effects come out.
 
 A `Detector` is one member of a group that watches itself. Those that a descriptor can name are the
-rows of `protocols`; `HierarchicalDetector` is a member of a group inside a group of groups. All are
-driven in the same way:
+rows of `protocols`, and are loaded where one is made; `hierarchical.HierarchicalDetector` is a
+member of a group inside a group of groups. All are driven in the same way:
 
     detector = make_detector(["a", "b"], "a", DetectorSettings(), now=clock())
     at detector.next_time:    for effect in detector.advance(now): ...
@@ -11,8 +11,6 @@ driven in the same way:
 """
 
 from runtime.health.contract import Detector
-from runtime.health.gossip import GossipDetector
-from runtime.health.hierarchical import Groups, HierarchicalDetector
 from runtime.health.making import make_detector
 from runtime.health.messages import (
     Declare,
@@ -32,7 +30,6 @@ from runtime.health.messages import (
 )
 from runtime.health.protocols import DEFAULT_DETECTOR, DetectorProtocol
 from runtime.health.settings import DetectorSettings, LineTimes, UnfitDetector, fitted
-from runtime.health.table import HeartbeatTable, ListTable
 
 __all__ = [
     "DEFAULT_DETECTOR",
@@ -43,14 +40,9 @@ __all__ = [
     "Effect",
     "Expel",
     "Expelled",
-    "GossipDetector",
-    "Groups",
     "Heartbeat",
-    "HeartbeatTable",
-    "HierarchicalDetector",
     "Join",
     "LineTimes",
-    "ListTable",
     "Message",
     "Ping",
     "PingReply",

@@ -11,7 +11,7 @@ from benchmarks.detectors.arrays import ArrayTable
 from benchmarks.detectors.reliability import PUBLISHED, failure_probability
 from benchmarks.detectors.simulation import Case, Run
 from runtime.health import DetectorProtocol as P
-from runtime.health import ListTable
+from runtime.health.table import ListTable
 
 
 @pytest.mark.parametrize(("members", "brr", "dbrr"), [(16, 4.0, 6.0), (32, 5.0, 7.5)])

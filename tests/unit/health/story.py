@@ -18,14 +18,13 @@ from runtime.health import (
     DetectorSettings,
     Effect,
     Expelled,
-    GossipDetector,
-    Groups,
-    HierarchicalDetector,
     Join,
     Send,
     Suspect,
     Trust,
 )
+from runtime.health.gossip import GossipDetector
+from runtime.health.hierarchical import Groups, HierarchicalDetector
 
 MARK = "----\n"
 

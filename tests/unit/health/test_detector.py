@@ -12,7 +12,6 @@ from runtime.health import (
     DetectorSettings,
     Effect,
     Expel,
-    GossipDetector,
     Heartbeat,
     Join,
     Ping,
@@ -22,6 +21,7 @@ from runtime.health import (
     UnfitDetector,
     fitted,
 )
+from runtime.health.gossip import GossipDetector
 from runtime.health.protocols import rounds_to_all, spreading_rounds
 
 SETTINGS = DetectorSettings(DetectorProtocol.DBRR, period=1.0, max_hang=2.0)

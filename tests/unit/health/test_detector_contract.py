@@ -9,17 +9,9 @@ from typing import Any
 import pytest
 
 from benchmarks.detectors.simulated_members import AnyDetector, World, deaths
-from runtime.health import (
-    Declare,
-    DetectorProtocol,
-    DetectorSettings,
-    Effect,
-    Expelled,
-    GossipDetector,
-    Groups,
-    HierarchicalDetector,
-    Suspect,
-)
+from runtime.health import Declare, DetectorProtocol, DetectorSettings, Effect, Expelled, Suspect
+from runtime.health.gossip import GossipDetector
+from runtime.health.hierarchical import Groups, HierarchicalDetector
 
 
 class Watched:

@@ -16,17 +16,17 @@ from runtime.health import (
     DetectorSettings,
     Effect,
     Expel,
-    GossipDetector,
     Heartbeat,
     Join,
-    ListTable,
     Message,
     Ping,
     PingReply,
     plain,
     read,
 )
+from runtime.health.gossip import GossipDetector
 from runtime.health.messages import NotUnderstood
+from runtime.health.table import ListTable
 
 FLAT = [one for one in DetectorProtocol if one is not DetectorProtocol.HIERARCHICAL]
 HANG = 3.0
