@@ -294,6 +294,9 @@ class Reports(Protocol):
     def rank_ready(self, rank: str, facts: Facts) -> None:
         """Tell that a rank has started its MPI and waits."""
 
+    def compiles(self) -> None:
+        """Tell that the ranks wait for a compiler, which makes the library of a C program."""
+
     def ranks_up(self) -> None:
         """Tell that all ranks of the cluster are ready."""
 

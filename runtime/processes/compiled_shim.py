@@ -15,7 +15,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from runtime.launchers.errors import LaunchError
 from runtime.shim import source
@@ -54,8 +54,17 @@ def find_compiler(mpiexec: str, python: str, environment: Mapping[str, str]) -> 
     return shutil.which("mpicc", path=os.pathsep.join((*filter(None, folders), search))) or ""
 
 
-def compiled_shim(program: str, compiler: str, library: str, environment: Mapping[str, str]) -> str:
+def compiled_shim(
+    program: str,
+    compiler: str,
+    library: str,
+    environment: Mapping[str, str],
+    *,
+    compiles: Callable[[], None] = lambda: None,
+) -> str:
     """Return the compiled library for the MPI that is called `library`, from before if it is there.
+
+    Else the compiler takes some seconds; it is told by `compiles` that they begin.
 
     Raises NoSharedWorld, which says that `program` cannot see all clusters, and what to do.
     """
@@ -85,6 +94,7 @@ def compiled_shim(program: str, compiler: str, library: str, environment: Mappin
         with open(os.path.join(folder, "lock"), "a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not _is_ours(target):
+                compiles()
                 _compile(text, target, compiler, program, environment)
     except OSError as fault:
         raise refused(

@@ -143,9 +143,10 @@ class StateChanged:
     """A part of the machine is in another state.
 
     The states: `starting`, `queued`, `up`, `ready`, `running`, `stuck`, `done`, `ended`, `failed`,
-    `lost`. `detail` is the step that began or ended there (`front-end`, `ranks`, `handshake`), what
-    a batch system says of a job that is queued, or how a rank ended, in words. `walltime` are the
-    seconds that the nodes of a cluster are granted for, from now on.
+    `lost`. `detail` is the step that began or ended there (`front-end`, `ranks`, `handshake`), or
+    `compiler` where the ranks wait for one; what a batch system says of a job that is queued, or
+    how a rank ended, in words. `walltime` are the seconds that the nodes of a cluster are granted
+    for, from now on.
     """
 
     state: str

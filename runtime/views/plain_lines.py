@@ -164,7 +164,7 @@ class PlainLines:
 def _noteworthy(cluster: ProgressPart) -> str:
     """Return what is worth a line: no mere beginnings, nothing that the next line says anyway."""
     match cluster.state, cluster.detail:
-        case ("up", "front-end"):
+        case ("up", "front-end") | ("starting", "compiler"):
             return cluster.words
         case ("queued", words):
             return words

@@ -39,10 +39,14 @@ DONE, FAILED, LOST, ENDED = "done", "failed", "lost", "ended"
 BAD = frozenset({FAILED, LOST})
 OVER = frozenset({DONE, FAILED, LOST, ENDED})
 
+COMPILER = "compiler"
+"""A cluster waits for this when its ranks are the first C program there."""
+
 _IN_WORDS = {
     (STARTING, "front-end"): "reaching it",
     (UP, "front-end"): "reached",
     (STARTING, "ranks"): "starting MPI",
+    (STARTING, COMPILER): "compiling the library for C programs, once for its MPI",
     (UP, "ranks"): "MPI is up",
     (STARTING, "handshake"): "handshake",
     (UP, "handshake"): READY,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 
 from runtime.linked_mpi import all_libraries
@@ -20,10 +21,11 @@ from runtime.shim import Linked, verdict
 __all__ = ["NoSharedWorld", "with_c_library"]
 
 
-def with_c_library(job: Job, folder: str) -> Job:
+def with_c_library(job: Job, folder: str, compiles: Callable[[], None] = lambda: None) -> Job:
     """Return a job with the library for its program, if that is linked with an MPI.
 
     Raises NoSharedWorld if it cannot see all clusters, with what to do. `folder` is where it runs.
+    A library that is not there yet takes some seconds, and is told of by `compiles`.
     """
     program = job.program
     if not program.needs_shim:
@@ -54,7 +56,7 @@ def with_c_library(job: Job, folder: str) -> Job:
             "Put the mpicc of the MPI that starts the ranks on the PATH, as `module load` does, or "
             "install its development package",
         )
-    library = compiled_shim(program.path, compiler, found.library, environment)
+    library = compiled_shim(program.path, compiler, found.library, environment, compiles=compiles)
     return replace(job, program=replace(program, shim=library))
 
 

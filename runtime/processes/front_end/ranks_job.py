@@ -46,10 +46,16 @@ from runtime.transport.reactor import Reactor
 
 
 class JobListener(OutputListener, Protocol):
-    """Receives the events of a job; this one on the reactor's thread."""
+    """Receives the events of a job."""
+
+    def compiles(self) -> None:
+        """Take note that ranks wait for a compiler; on the thread that starts them."""
 
     def job_ended(self, ended: Exit, why: str) -> None:
-        """Take note that all parts have ended: how the first one did, and why it could not run."""
+        """Take note that all parts have ended, how the first one did, and why it could not run.
+
+        It is called on the reactor's thread.
+        """
 
 
 class RanksJob:
@@ -100,7 +106,7 @@ class RanksJob:
         """Start the ranks; raises LaunchError, such as MissingMpiexec, or LauncherClosed."""
         job = self._job
         job = replace(job, mpiexec=mpiexec_here(job.mpiexec, job.environment))
-        job = self._job = with_c_library(job, self._folder)
+        job = self._job = with_c_library(job, self._folder, self._listener.compiles)
         launcher = self._launcher = LocalLauncher(timeout=60.0, guard=self._guard)
         if self._is_closed:  # while there was no launcher to close
             launcher.close()

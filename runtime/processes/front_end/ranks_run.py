@@ -337,6 +337,10 @@ class RanksRun:
     def _at_home(self, fault: GridError) -> str:
         return rank_faults.at_home(self._configuration.path, fault)
 
+    def compiles(self) -> None:
+        """Let the launcher show for what the ranks wait."""
+        self._launcher.compiles()
+
     def job_wrote(self, lines: list[WrittenLines]) -> None:
         """Pass on lines of ranks, once the launcher takes them."""
         # A large block goes on its way as it is, not copied into the message.

@@ -46,8 +46,10 @@ from runtime.views.facts import (
     MessagesCounted,
     RankStarted,
     RankUsed,
+    StateChanged,
     TracedCommunicator,
 )
+from runtime.views.progress_tree import COMPILER, STARTING
 from runtime.views.stream import FactStream
 
 if TYPE_CHECKING:
@@ -141,6 +143,10 @@ class ClusterReports:
         self.facts.tell(rank, RankStarted(arrival.host, arrival.pid, arrival.mpi))
         self.waits.rank_ready(rank)
         self.ranks.arrived(there, arrival)
+
+    def compiles(self) -> None:
+        """Show that its ranks wait for a compiler."""
+        self.facts.tell(self._cluster, StateChanged(STARTING, COMPILER))
 
     def ranks_up(self) -> None:
         """Record that all ranks of the cluster are ready."""

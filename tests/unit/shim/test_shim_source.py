@@ -132,6 +132,16 @@ def library(of: Job, folder: Path) -> Path:
     return Path(with_c_library(of, str(folder)).program.shim)
 
 
+def test_it_is_told_of_the_compiler_before_it_works_and_not_where_a_library_is_there(
+    found_job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    there: list[list[Path]] = []
+    for _ in range(2):
+        with_c_library(found_job, str(tmp_path), lambda: there.append([*tmp_path.rglob("*.so")]))
+    assert there == [[]]
+
+
 def test_a_library_is_kept_where_nobody_else_writes(
     found_job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

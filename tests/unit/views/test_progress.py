@@ -319,6 +319,7 @@ def test_plain_lines_tell_the_life_of_a_cluster(plan: Plan) -> None:
         (path, "starting", "ranks"),
         (f"{path}:0", "ready"),
         (f"{path}:1", "ready"),
+        (path, "starting", "compiler"),
         (path, "up", "ranks"),
         (path, "starting", "handshake"),
         (path, "up", "handshake"),
@@ -333,6 +334,7 @@ def test_plain_lines_tell_the_life_of_a_cluster(plan: Plan) -> None:
         (path, "ended"),
     ) == [
         "site0/cluster0: reached",
+        "site0/cluster0: compiling the library for C programs, once for its MPI",
         "site0/cluster0: 2 ranks up",
         "running: 2 ranks in 1 cluster",
         "site0/cluster0: done, exit code 0",
