@@ -137,9 +137,13 @@ class Newcomers:
         return Welcome(self, self._driver)
 
     def next_invitation(self) -> Invitation | None:
-        """Accept and return the next invitation."""
+        """Accept and return the next invitation of those whose members are all known here.
+
+        Who invites may have been told earlier than this process who has come.
+        """
+        known = len(self._place.everybody)
         for context, one in self._invitations.items():
-            if one is not None:
+            if one is not None and max(one.members) < known:
                 self._invitations[context] = None
                 return one
         return None

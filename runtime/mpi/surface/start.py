@@ -197,21 +197,21 @@ def _listen(
 ) -> None:
     """Hear of those that end and of those that are started again, and tell who is suspected."""
     index_of: Callable[[RankName, int], int | None] = place.index_in
+    name_of: Callable[[int], str] = partial(_name_of, place)
     ended: Callable[[int, int], None] | None = None
-    connections.suspect = partial(_report_suspicion, link, place)
-    connections.ask_for_end = partial(_ask_for_end, link, place)
     connections.are_all_ends_told = engine.newcomers is not None or replicated is not None
     if engine.newcomers is not None:
         handle_view = engine.newcomers.handle_view
         link.wrapper.on_views(lambda table: connections.soon(partial(handle_view, table)))
     elif replicated is not None:
-        connections.suspect = partial(_report_suspicion_of, link, partial(_name_of_resident, known))
-        index_of = partial(_index_of_resident, known)
+        name_of, index_of = partial(_name_of_resident, known), partial(_index_of_resident, known)
     again = None if engine.decisions is None else engine.decisions.newcomers
     if again is not None:
-        connections.suspect = partial(_report_suspicion_of, link, again.name_of)
-        index_of, ended, hear = again.index_of, again.handle_end, again.handle_view
+        name_of, index_of = again.name_of, again.index_of
+        ended, hear = again.handle_end, again.handle_view
         link.wrapper.on_views(lambda table: connections.soon(partial(hear, table)))
+    connections.suspect = partial(_report_suspicion, link, name_of)
+    connections.ask_for_end = partial(_ask_for_end, link, name_of)
     if engine.composition is not None and not place.is_isolated:
         from runtime.mpi.progress.component_calls import ComponentCalls
 
@@ -274,8 +274,8 @@ def _explain_ends(
         death = RankDeath.parse(one)
         kind = PeerLost if death.code else PeerLeft
         index = index_of(death.rank.place, death.rank.incarnation)
-        if index in (None, connections.me):
-            continue
+        if index in (None, connections.me) or index >= connections.size:
+            continue  # nobody, or one that has come when these connections were being closed
         if one.get("lost_to") == me:
             connections.confirm(index)
         elif "lost_to" not in one and one.get("told_to", me) == me:
@@ -284,28 +284,24 @@ def _explain_ends(
                 ended(index, death.code)
 
 
-def _report_suspicion(link: RankLink, place: Place, index: int, why: Exception | None) -> None:
-    """Report that a process cannot be reached, or can be again."""
-    _report_suspicion_of(link, partial(_name_of, place), index, why)
-
-
-def _ask_for_end(link: RankLink, place: Place, index: int) -> None:
-    """Ask to be told once a process has ended."""
-    link.wrapper.appeals.awaits_end(link.wrapper.member, _name_of(place, index))
-
-
-def _name_of(place: Place, index: int) -> str:
-    return member_name(str(place.everybody[index]), place.incarnation_of(index))
-
-
-def _report_suspicion_of(
+def _report_suspicion(
     link: RankLink, name_of: Callable[[int], str], index: int, why: Exception | None
 ) -> None:
+    """Report that a process cannot be reached, or can be again."""
     name, wrapper = name_of(index), link.wrapper
     if why is None:
         wrapper.appeals.trusts(wrapper.member, name)
     else:
         wrapper.appeals.suspects(wrapper.member, name, str(why))
+
+
+def _ask_for_end(link: RankLink, name_of: Callable[[int], str], index: int) -> None:
+    """Ask to be told once a process has ended."""
+    link.wrapper.appeals.awaits_end(link.wrapper.member, name_of(index))
+
+
+def _name_of(place: Place, index: int) -> str:
+    return member_name(str(place.everybody[index]), place.incarnation_of(index))
 
 
 def _index_of_resident(known: Everybody, process: RankName, _: int) -> int | None:
