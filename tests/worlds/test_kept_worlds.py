@@ -12,6 +12,14 @@ from runtime.testing.world.load import (
     ProgramMessage,
     Scenario,
 )
+from runtime.testing.world.program_load import (
+    Death,
+    JointStep,
+    ProgramScenario,
+    ProgramStep,
+    SurvivalKind,
+)
+from runtime.testing.world.program_world import play_program
 from runtime.testing.world.run_load import RankScript, RunCluster, RunKind, RunScenario
 from runtime.testing.world.run_world import play_run
 from runtime.testing.world.simulation import play
@@ -87,6 +95,25 @@ KEPT_RUNS = {
     ),
 }  # fmt: skip
 
+KEPT_PROGRAMS = {
+    # A rank that was started again was invited to a communicator with another one, of which its own
+    # front-end had not told it yet: it ended with an IndexError.
+    "an invitation that comes before word of another member": ProgramScenario(
+        383, SurvivalKind.SURVIVES, 4, (ProgramStep(JointStep.ALLREDUCE, 1, 400),),
+        (Death(0.027231071863173462, 25), Death(0.8480827626123377, 57, is_newest=True),
+         Death(0.8941051924224104, 20, is_newest=True)),
+        latency=0.02, starts=0.02, slow_site=1, slowness=8.0, told=0.5,
+    ),
+    # A replica at its end asked whether another process had ended, by a place among ranks: an
+    # IndexError ended a run that nothing had happened to.
+    "a replica that asks at its end whether another one has ended": ProgramScenario(
+        151, SurvivalKind.RESTARTS, 3,
+        (ProgramStep(JointStep.BARRIER, 1), ProgramStep(JointStep.ALLREDUCE, 0, 9000),
+         ProgramStep(JointStep.ALLREDUCE, 0, 400), ProgramStep(JointStep.RING, 0, 400)),
+        latency=0.02, rate=1e7, told=0.5, slow_site=1, slowness=8.0,
+    ),
+}  # fmt: skip
+
 
 @pytest.mark.parametrize("name", KEPT)
 def test_a_world_that_once_failed_is_right(name: str) -> None:
@@ -96,3 +123,8 @@ def test_a_world_that_once_failed_is_right(name: str) -> None:
 @pytest.mark.parametrize("name", KEPT_RUNS)
 def test_a_run_that_once_failed_is_right(name: str) -> None:
     assert play_run(KEPT_RUNS[name]).failures == ()
+
+
+@pytest.mark.parametrize("name", KEPT_PROGRAMS)
+def test_a_program_that_once_failed_is_right(name: str) -> None:
+    assert play_program(KEPT_PROGRAMS[name]).failures == ()

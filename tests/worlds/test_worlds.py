@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 
+import mpi4py.MPI  # noqa: F401 - as every program: it opens what a process has until its end
 import pytest
 
 from runtime.testing.world.__main__ import commit_here, line_of
 from runtime.testing.world.kinds import KINDS
 
-SEEDS = {"messages": 1000, "runs": 800, "labs": 300}
+SEEDS = {"messages": 1000, "runs": 800, "labs": 300, "programs": 400}
 """How many worlds of each kind decide."""
 PARTS = 10
 

@@ -12,7 +12,8 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -43,6 +44,17 @@ class RealityGuard:
     def __init__(self) -> None:
         self._depth = 0
         self._replaced: list[tuple[Any, str, Any, Callable[..., Any]]] = []
+        self.offers: Mapping[str, Callable[..., Any]] = {}
+        """What a world has in place of functions of the machine, such as `time.monotonic`."""
+
+    @contextmanager
+    def offering(self, offers: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
+        """Let those who are watched have these functions in place of the machine's."""
+        before, self.offers = self.offers, offers
+        try:
+            yield
+        finally:
+            self.offers = before
 
     @property
     def is_on(self) -> bool:
@@ -76,6 +88,9 @@ GUARD = RealityGuard()
 
 def _forbidden(what: str, original: Any) -> Callable[..., Any]:
     def refuse(*args: Any, **kwargs: Any) -> Any:
+        offered = GUARD.offers.get(what)
+        if offered is not None:
+            return offered(*args, **kwargs)
         caller = sys._getframe(1)
         if _is_of_logging(caller):
             return original(*args, **kwargs)

@@ -9,6 +9,7 @@ from gcm.records import dataclass
 from runtime.testing.world.lab_load import draw_lab, smaller_labs
 from runtime.testing.world.lab_playing import play_lab
 from runtime.testing.world.load import draw
+from runtime.testing.world.program_load import ProgramScenario, draw_program, smaller_programs
 from runtime.testing.world.run_load import draw_run
 from runtime.testing.world.run_shrinking import smaller_runs
 from runtime.testing.world.run_world import play_run
@@ -57,12 +58,20 @@ class WorldKind(Generic[S]):
         return shrink(scenario, fails, self.smaller)
 
 
+def _play_program(scenario: ProgramScenario, *, keeps_tape: bool = False) -> PlayedWorld:
+    # only where programs are played: it needs MPI
+    from runtime.testing.world.program_world import play_program
+
+    return play_program(scenario, keeps_tape=keeps_tape)
+
+
 KINDS: dict[str, WorldKind[Any]] = {
     one.name: one
     for one in (
         WorldKind("messages", draw, play, smaller_messages),
         WorldKind("runs", draw_run, play_run, smaller_runs),
         WorldKind("labs", draw_lab, play_lab, smaller_labs),
+        WorldKind("programs", draw_program, _play_program, smaller_programs),
     )
 }
 """All of them, by name."""

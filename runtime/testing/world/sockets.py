@@ -305,6 +305,11 @@ class WorldProcess(DiallingSystem):
         """Return how much a system takes at once: often less than it has room for."""
         return room if self._rng.random() < 0.9 else self._rng.randint(1, room)
 
+    @property
+    def chance(self) -> float:
+        """A number from 0 to 1."""
+        return self._rng.random()
+
     # --- what production asks ---------------------------------------------------------------------
 
     def socket_for(self, address: str) -> tuple[socket.socket, Any]:
