@@ -89,7 +89,7 @@ _INSIDE = {
 
 _FOR_TOOLS = {
     "gcm.adl": "AssemblyPlan ComponentPlan has_run MissingClasses Ported port_files result_of "
-    "run_operation scene_of_plan virtual_nodes_of",
+    "run_operation scene_of_plan outline_of",
     "gcm.drawing": "Box check_ending OutputError SceneError SceneLink ScenePort write_picture",
 }
 """What commands are made of; the page says in a sentence what each is."""

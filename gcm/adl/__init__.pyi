@@ -2,8 +2,8 @@
 from gcm.adl.assembling import assemble as assemble
 from gcm.adl.builder import Assembly as Assembly
 from gcm.adl.loading import check_files as check_files
+from gcm.adl.loading import outline_of as outline_of
 from gcm.adl.loading import plan_document as plan_document
-from gcm.adl.loading import virtual_nodes_of as virtual_nodes_of
 from gcm.adl.opening import load as load
 from gcm.adl.picture import scene_of as scene_of
 from gcm.adl.picture import scene_of_plan as scene_of_plan

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from gcm.adl.check import check
 from gcm.adl.classes import ImportingLoader, LoadClass
 from gcm.adl.definitions import (
-    ComponentNode,
     DefinitionDocument,
     FileLoader,
     Resolver,
     Source,
     implied_root,
-    is_path,
     placeholder,
     same_definition,
 )
 from gcm.adl.drafts import Draft
+from gcm.adl.outline import Outline, outline_of_node
 from gcm.adl.plan import AssemblyPlan
 from gcm.adl.planning import plan_of
 from gcm.adl.structure import MissingClasses
@@ -99,32 +98,24 @@ def structure_of(
     return None if draft is None or found.errors else Structure(draft, opened[0].names())
 
 
-def virtual_nodes_of(
+def outline_of(
     path: PathLike,
     *,
     arguments: Mapping[str, str] = _NO_ARGUMENTS,
     roots: Sequence[PathLike] = (),
     diagnostics: Diagnostics,
-) -> frozenset[str] | None:
-    """Return the names of the virtual nodes of an assembly without importing, and so running, it.
+) -> Outline | None:
+    """Return the outline of an assembly without importing, and so running, its modules.
 
     Only what the documents themselves say is checked: how they refer to one another, their
-    arguments and their size. With an error there are no names.
+    arguments and their size. With an error there is no outline.
     """
     found = Diagnostics()
     opened = _open(path, roots, found)
     root = None if opened is None else opened[0].root(opened[1], arguments)
     for one in found:
         diagnostics.add(one)
-    return None if root is None or found.errors else frozenset(_virtual_nodes(root))
-
-
-def _virtual_nodes(node: ComponentNode) -> Iterator[str]:
-    if node.body.virtual_node is not None:
-        yield node.body.virtual_node.name
-    for child in node.body.components:
-        if not is_path(child.definition):  # what is shared is counted where it is made
-            yield from _virtual_nodes(child)
+    return None if root is None or found.errors else outline_of_node(root)
 
 
 def check_files(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
+from gcm.adl.outline import Outline
 from gcm.cli.output import counted
 from gcm.drawing.metrics import text_width
 from gcm.drawing.svg import document, rectangle, text
 from gcm.records import dataclass
 from runtime.deployment import DeployedCluster, DeployedSite, Deployment
+from runtime.deployment.planning.spreading import spread_components
 from runtime.routing.reach import clusters_by_reachability, ways
 from runtime.topology import Node, Reachability
 
@@ -28,6 +30,8 @@ MOST_HOSTS = 8
 """More hosts than this with as many ranks each become one line."""
 MOST_CLUSTERS = 6
 """More clusters of a site than this that are alike become one."""
+MOST_BINDINGS = 40
+"""More bindings between nodes than this are counted."""
 SITES = 4
 """Sites side by side."""
 
@@ -52,7 +56,9 @@ class Hosts:
     ranks: int
     world: int = 0
     components: tuple[str, ...] = ()
-    """The virtual nodes whose components live there."""
+    """The components that live there; of a spare node the virtual nodes that may place some there.
+
+    """
 
     @property
     def label(self) -> str:
@@ -87,10 +93,16 @@ class Panel:
         return [f'<g transform="translate({x} {y})">', *self.lines, "</g>"]
 
 
-def machine_picture(deployment: Deployment) -> str:
-    """Return the picture of the machine of a deployment as an SVG document."""
+def machine_picture(deployment: Deployment, outline: Outline | None = None) -> str:
+    """Return the picture of the machine of a deployment as an SVG document.
+
+    With the `outline` of its assembly it has the components on their nodes, and the bindings
+    between nodes.
+    """
     grid = deployment.grid()
-    sites = [_site(deployment, number) for number in range(len(deployment.sites))]
+    where = {} if outline is None else spread_components(outline, deployment)
+    drawn = _Drawn(deployment, _on_nodes(outline, where))
+    sites = [_site(drawn, number) for number in range(len(deployment.sites))]
     lines = [text("heading", FRAME, FRAME + 17, deployment.name)]
     clusters = counted(len(list(deployment.clusters())), "cluster")
     nodes = counted(sum(len(one.nodes) for one in deployment.clusters()), "node")
@@ -113,6 +125,9 @@ def machine_picture(deployment: Deployment) -> str:
         y += GAP + tallest + GAP
     # where all clusters can be reached alike, a table of one cell says nothing
     tables = [_table(deployment)] if len(clusters_by_reachability(grid)) > 1 else []
+    bindings = [] if outline is None else _between_nodes(outline, where)
+    if bindings:
+        tables.append(_bindings(bindings))
     for panel in (*tables, _key(has_components=deployment.assembly is not None)):
         lines += panel.at(FRAME, y)
         width = max(width, panel.width + 2 * FRAME)
@@ -142,16 +157,65 @@ def hosts_of(nodes: Sequence[Node], first: int = 0, world: int = 0) -> Iterator[
             first += ranks
 
 
-def _nodes_of(deployment: Deployment, cluster: DeployedCluster, first: int) -> Iterator[Hosts]:
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A deployment, and the components on each node by its `site/cluster/node`."""
+
+    deployment: Deployment
+    components: Mapping[str, Sequence[str]]
+
+
+def _on_nodes(outline: Outline | None, where: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the primitives on each node: a composite lives where the first of its parts does."""
+    found: dict[str, list[str]] = {}
+    for one in () if outline is None else outline.every():
+        if one.path in where and not one.components:
+            found.setdefault(where[one.path], []).append(_within(one.path))
+    return found
+
+
+def _within(path: str) -> str:
+    """Return the path of a component, or of its interface, below the root of the assembly."""
+    return path.removeprefix("/").partition("/")[2] or path.removeprefix("/")
+
+
+def _between_nodes(outline: Outline, where: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the bindings that lead from node to node, and between which nodes."""
+    found = []
+    for one in outline.every():
+        for ends in one.bindings:
+            places = [where.get(end.rpartition(".")[0], "") for end in ends]
+            if all(places) and places[0] != places[1]:
+                found.append((" → ".join(map(_within, ends)), " → ".join(places)))
+    return found
+
+
+def _bindings(bindings: Sequence[tuple[str, str]]) -> Panel:
+    """Return the list of the bindings between nodes."""
+    shown = list(bindings[:MOST_BINDINGS])
+    if len(bindings) > len(shown):
+        shown.append((f"and {len(bindings) - len(shown)} more", ""))
+    room = max(text_width(words, 11) for words, _ in shown) + 2 * GAP
+    lines = [text("name", 0, 14, "Bindings between nodes")]
+    y = 14
+    for words, places in shown:
+        y += ROW
+        lines.append(text("label", 0, y, words))
+        lines.append(text("key", room, y, places))
+    return Panel(room + max(text_width(places, 11) for _, places in shown), y + 6, tuple(lines))
+
+
+def _nodes_of(drawn: _Drawn, cluster: DeployedCluster, first: int) -> Iterator[Hosts]:
     """Yield a line for each node, by the name that an assembly is placed by."""
     mapped = {
-        one.name: {deployment.path_of(node) for node in one.nodes}
-        for one in deployment.virtual_nodes
+        one.name: {drawn.deployment.path_of(node) for node in one.nodes}
+        for one in drawn.deployment.virtual_nodes
     }
     for node in cluster.nodes:
         path = f"{cluster.path}/{node.name}"
         name = node.name if node.name == node.host else f"{node.name} ({node.host})"
-        here = tuple(one for one, paths in mapped.items() if path in paths)
+        spare = (f"free for {one}" for one, paths in mapped.items() if path in paths)
+        here = tuple(drawn.components.get(path) or spare)
         yield Hosts((name,), first, node.ranks, components=here)
         first += node.ranks
 
@@ -160,11 +224,11 @@ def _last_trunk(sites: Sequence[Panel]) -> int:
     return FRAME + TRUNK + sum(site.width + GAP for site in sites[:-1])
 
 
-def _site(deployment: Deployment, number: int) -> Panel:
-    site = deployment.sites[number]
+def _site(drawn: _Drawn, number: int) -> Panel:
+    site = drawn.deployment.sites[number]
     groups = list(_groups(site))
-    inner = max((_cluster(deployment, group, 0).width for group in groups), default=0)
-    panels = [_cluster(deployment, group, inner) for group in groups]
+    inner = max((_cluster(drawn, group, 0).width for group in groups), default=0)
+    panels = [_cluster(drawn, group, inner) for group in groups]
     width = max(TRUNK + BRANCH + inner + GAP, text_width(site.name, 13, bold=True) + 4 * GAP)
     lines: list[str] = []
     y = HEADER
@@ -189,15 +253,15 @@ def _groups(site: DeployedSite) -> Iterator[list[DeployedCluster]]:
         yield from [group] if len(group) > MOST_CLUSTERS else [[one] for one in group]
 
 
-def _cluster(deployment: Deployment, group: list[DeployedCluster], least_width: int) -> Panel:
+def _cluster(drawn: _Drawn, group: list[DeployedCluster], least_width: int) -> Panel:
     """Draw a cluster, or the first one of several that are alike."""
-    cluster = group[0]
+    cluster, deployment = group[0], drawn.deployment
     table = deployment.replica_table
     first = deployment.rank_names().number(f"{cluster.identifier}:0") or 0
     hosts = (
         list(hosts_of(cluster.nodes, first, table.ranks if table else 0))
         if deployment.assembly is None
-        else [*_nodes_of(deployment, cluster, first)]
+        else [*_nodes_of(drawn, cluster, first)]
     )
     name = f"{cluster.identifier} {cluster.name}"
     if len(group) > 1:
@@ -335,8 +399,9 @@ def _key(*, has_components: bool) -> Panel:
         ("clustering", "front-end"),
         (
             "wrapper",
-            "rank, by its number in COMM_WORLD"
-            + (", or components of a virtual node" if has_components else ""),
+            "component, or rank by its number in COMM_WORLD"
+            if has_components
+            else "rank, by its number in COMM_WORLD",
         ),
     ):
         lines.append(rectangle(f"box {style}", 18, 13, 3, x=x, y=1))

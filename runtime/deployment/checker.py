@@ -138,7 +138,7 @@ def _virtual_nodes(roots: Sequence[str], is_reported: bool, with_classes: bool) 
         file: str, arguments: Mapping[str, str], diagnostics: Diagnostics
     ) -> Iterable[str] | None:
         # Imported only for descriptors with an assembly: the others start faster without.
-        from gcm.adl import has_run, plan_document, run_operation, virtual_nodes_of
+        from gcm.adl import has_run, outline_of, plan_document, run_operation
 
         path, found = os.path.expanduser(file), diagnostics if is_reported else Diagnostics()
         if with_classes:
@@ -147,11 +147,12 @@ def _virtual_nodes(roots: Sequence[str], is_reported: bool, with_classes: bool) 
                 return None
             if has_run(plan.root):
                 run_operation(plan.root, found)
-        return virtual_nodes_of(
+        outline = outline_of(
             path,
             arguments=arguments,
             roots=roots,
             diagnostics=Diagnostics() if with_classes else found,
         )
+        return None if outline is None else outline.virtual_nodes()
 
     return of_file

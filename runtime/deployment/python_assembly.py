@@ -6,11 +6,14 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.parsers.expat import ExpatError, ParserCreate
 
+from gcm.adl.outline import outline_of_plan
 from gcm.documents import Diagnostics
 from runtime.deployment.checker import surroundings_of
 from runtime.deployment.model import Deployment
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from gcm.adl.plan import ComponentPlan
 
 _SHAPE = re.compile(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3})x([1-9][0-9]{0,3})", re.ASCII)
-_ROOT = re.compile(rb"<deployment\b[^>]*?(/?)>")
+_ROOT = re.compile(rb"<[^>]*?(/?)>")
 
 
 def deployment_of_assembly(assembly: Assembly, machine: str) -> Deployment:
@@ -36,7 +39,7 @@ def deployment_of_assembly(assembly: Assembly, machine: str) -> Deployment:
         GridError: the descriptor has faults.
     """
     plan = assembly.plan()
-    used = list(dict.fromkeys(_virtual_nodes(plan.root)))
+    used = outline_of_plan(plan.root).virtual_nodes()
     if found := _SHAPE.fullmatch(machine):
         sites, clusters, nodes = map(int, found.groups())
         document, source = _of_shape(sites, clusters, nodes, used), f"machine {machine}"
@@ -54,8 +57,7 @@ def deployment_of_assembly(assembly: Assembly, machine: str) -> Deployment:
     )
     faults = Diagnostics()
     deployment = read_descriptor(
-        _ROOT.sub(lambda root: _opened(root) + element + (b"</deployment>" if root[1] else b""),
-                  document, count=1),
+        _with_assembly(document, element),
         name=source,
         surroundings=context,
         diagnostics=faults,
@@ -87,8 +89,25 @@ def _contents(component: ComponentPlan) -> Iterator[type]:
         yield from _contents(child)
 
 
-def _opened(root: re.Match[bytes]) -> bytes:
-    return root[0].removesuffix(b"/>") + b">" if root[1] else root[0]
+def _with_assembly(document: bytes, element: bytes) -> bytes:
+    """Return a descriptor with one more element; a faulty one as it is, for its faults."""
+    begin = _begin_of_root(document)
+    root = None if begin is None else _ROOT.match(document, begin)
+    if root is None or b"<deployment" not in root[0]:
+        return document
+    opened = root[0].removesuffix(b"/>") + b">" if root[1] else root[0]
+    closed = b"</deployment>" if root[1] else b""
+    return document[:begin] + opened + element + closed + document[root.end() :]
+
+
+def _begin_of_root(document: bytes) -> int | None:
+    """Return where the first element begins, behind comments that may speak of others."""
+    found: list[int] = []
+    parser = ParserCreate()
+    parser.StartElementHandler = lambda *_: found.append(parser.CurrentByteIndex)
+    with suppress(ExpatError):
+        parser.Parse(document, True)
+    return found[0] if found else None
 
 
 def _read(machine: str) -> bytes:
@@ -120,10 +139,3 @@ def _of_shape(sites: int, clusters: int, nodes: int, used: Sequence[str]) -> byt
         turns = " ".join(every[first:] + every[:first])
         mapped += f'<virtual-node name="{escape(name)}" nodes="{turns}"/>'
     return f"<deployment>{mapped}<grid>{grid}</grid></deployment>".encode()
-
-
-def _virtual_nodes(component: ComponentPlan) -> Iterator[str]:
-    if component.notes.virtual_node:
-        yield component.notes.virtual_node.name
-    for child in component.components:
-        yield from _virtual_nodes(child)

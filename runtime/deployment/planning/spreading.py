@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from runtime.deployment.model import Deployment
 
 if TYPE_CHECKING:
-    from gcm.adl import ComponentPlan
+    from gcm.adl.outline import Outline
 
 
 class _Placed(NamedTuple):
@@ -19,7 +19,7 @@ class _Placed(NamedTuple):
     """The virtual node whose turn it took."""
 
 
-def spread_components(root: ComponentPlan, deployment: Deployment) -> Mapping[str, str]:
+def spread_components(root: Outline, deployment: Deployment) -> Mapping[str, str]:
     """Map the path of each component with a mapped virtual node to a node's `site/cluster/node`.
 
     The components of one virtual node are dealt out over its nodes in the order of the document:
@@ -47,11 +47,8 @@ def idle_nodes(where: Mapping[str, str], deployment: Deployment) -> Mapping[str,
     return found
 
 
-def _placed(
-    component: ComponentPlan, turns: Mapping[str, Iterator[str]], around: str
-) -> list[_Placed]:
-    wanted = component.notes.virtual_node
-    used = wanted.name if wanted and wanted.name in turns else around
+def _placed(component: Outline, turns: Mapping[str, Iterator[str]], around: str) -> list[_Placed]:
+    used = component.virtual_node if component.virtual_node in turns else around
     inside = [one for child in component.components for one in _placed(child, turns, used)]
     if not used:
         return inside

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcm.adl import assemble, plan_document
+from gcm.adl.outline import outline_of_plan
 from gcm.adl.runnable import RUN, has_run, result_of, run_operation
 from gcm.documents import Diagnostics
 from gcm.tracebacks import told_to_user
@@ -221,7 +222,9 @@ class DeployedAssembly:
     def _assemble(self) -> None:
         try:
             plan = self._plan()
-            where = self._where = dict(spread_components(plan.root, self._deployment))
+            where = self._where = dict(
+                spread_components(outline_of_plan(plan.root), self._deployment)
+            )
             for virtual, names in idle_nodes(where, self._deployment).items():
                 _log.warning(
                     "%s of the virtual node '%s' %s no component: there are fewer than nodes",

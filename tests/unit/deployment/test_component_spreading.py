@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gcm.adl import plan_document
+from gcm.adl.outline import outline_of_plan
 from gcm.documents import Diagnostics
 from runtime.deployment.planning.spreading import idle_nodes, spread_components
 
@@ -33,7 +34,9 @@ def spread(read: Any, tmp_path: Path) -> Any:
         found = Diagnostics()
         assembly = plan_document(file, diagnostics=found)
         assert assembly is not None, [str(one) for one in found]
-        return dict(spread_components(assembly.root, read(GRID_IN.format(mapping)).good))
+        return dict(
+            spread_components(outline_of_plan(assembly.root), read(GRID_IN.format(mapping)).good)
+        )
 
     return plan
 

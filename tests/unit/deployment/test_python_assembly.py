@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gcm.adl import Assembly, plan_document
+from gcm.adl.outline import outline_of_plan
 from gcm.documents import Diagnostics
 from runtime.deployment.planning.spreading import spread_components
 from runtime.deployment.python_assembly import deployment_of_assembly
@@ -27,7 +28,9 @@ def app() -> Assembly:
 
 def placed(machine: str) -> dict[str, str]:
     made = app()
-    return dict(spread_components(made.plan().root, deployment_of_assembly(made, machine)))
+    return dict(
+        spread_components(outline_of_plan(made.plan().root), deployment_of_assembly(made, machine))
+    )
 
 
 def test_on_a_shape_each_virtual_node_begins_at_another_node() -> None:
@@ -44,7 +47,7 @@ def test_a_document_of_it_places_the_same_components(tmp_path: Path) -> None:
     plan = plan_document(tmp_path / "app.fractal", diagnostics=Diagnostics())
     assert plan is not None
     deployment = deployment_of_assembly(app(), "1x2x1")
-    assert dict(spread_components(plan.root, deployment)) == placed("1x2x1")
+    assert dict(spread_components(outline_of_plan(plan.root), deployment)) == placed("1x2x1")
 
 
 GRID = (
@@ -59,6 +62,8 @@ def test_a_descriptor_maps_the_virtual_nodes_and_has_its_faults_at_its_lines(
     lab = tmp_path / "lab.xml"
     mapping = '\n<virtual-node name="head" nodes="s/c/n2"/>'
     lab.write_text(f'<deployment>{mapping}<virtual-node name="hands" nodes="s"/>{GRID}')
+    assert placed(str(lab))["/app/a"] == "s/c/n2"
+    lab.write_text(f"<!-- not <deployment> but -->{lab.read_text()}")
     assert placed(str(lab))["/app/a"] == "s/c/n2"
     lab.write_text(f"<deployment>{mapping}\n{GRID}")
     with pytest.raises(GridError) as caught:

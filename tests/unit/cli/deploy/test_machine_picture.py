@@ -53,6 +53,11 @@ def drawn(*words: str) -> etree._Element:
     return etree.fromstring(picture.encode())
 
 
+def drawn_with_assembly(descriptor: Path) -> etree._Element:
+    assert main(["--draw", "drawn.svg", str(descriptor)]) == 0
+    return etree.fromstring(Path("drawn.svg").read_bytes())
+
+
 def texts(picture: etree._Element, css: str) -> list[str]:
     return [found.text or "" for found in picture.iter("{*}text") if found.get("class") == css]
 
@@ -121,18 +126,27 @@ def test_hosts_are_shown_with_the_way_to_them_and_their_ranks() -> None:
     assert "over ssh saone; only the front-end can be reached" in notes
 
 
-def test_nodes_of_an_assembly_are_shown_by_their_names_with_what_is_mapped_there() -> None:
-    picture = drawn(str(SAMPLES / "components-on-nodes.xml"))
+def test_components_are_shown_on_their_nodes_with_the_bindings_between_these() -> None:
+    picture = drawn_with_assembly(SAMPLES / "components-on-nodes.xml")
     assert "5 nodes on 2 clusters of 2 sites" in texts(picture, "note")
     labels = texts(picture, "label")
     first = labels.index("node0 (localhost)")
     assert labels[first : first + 4] == [
         "node0 (localhost)",
-        "control",
+        "farmer",
         "node1 (localhost)",
-        "workers",
+        "worker4",
     ]
-    assert labels.count("workers") == 4
+    assert "farmer.workers → worker1.work" in labels
+    assert "office/desk/node0 → lab/rack/blade01" in texts(picture, "key")
+
+
+def test_a_node_without_a_component_is_free_for_those_of_its_virtual_node(tmp_path: Path) -> None:
+    machine = (SAMPLES / "components-on-nodes.xml").read_text()
+    machine = machine.replace("${descriptor.folder}/..", str(SAMPLES.parent))
+    spare = tmp_path / "spare.xml"
+    spare.write_text(machine.replace("blade[01-03]", "blade[01-09]"))
+    assert texts(drawn_with_assembly(spare), "label").count("free for workers") == 6
 
 
 def test_front_ends_tell_what_they_lead() -> None:
