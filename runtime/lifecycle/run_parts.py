@@ -106,7 +106,7 @@ class RunParts:
         self.ranks[death.rank].die(death, is_kept=is_kept)
         word = "ended" if death.observed.is_loss or not is_kept else "failed"
         word = "done" if is_kept and not death.code else word
-        return Show(self.plan.rank_paths[death.rank], word, death.ending)
+        return Show(self.plan.rank_paths[death.rank], word, death.ending_with_reason)
 
     def announce(self, death: RankDeath) -> Announce:
         """Let the other ranks know of a death."""

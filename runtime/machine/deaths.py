@@ -181,6 +181,12 @@ class RankDeath:
         return in_words(seen.code, seen.signal)
 
     @property
+    def ending_with_reason(self) -> str:
+        """The exit code or the signal, and the exception of the program that was the reason."""
+        has_reason = self.code and self.observed.exception and not self.is_presumed
+        return f"{self.ending}, {self.observed.exception}" if has_reason else self.ending
+
+    @property
     def how(self) -> str:
         """How the rank has ended, as the other ranks are told."""
         seen = self.observed

@@ -12,14 +12,13 @@ from runtime.views.progress_tree import (
     BAD,
     DONE,
     ENDED,
+    GOING,
     LOST,
     QUEUED,
     READY,
     RUNNING,
     STARTING,
-    STUCK,
     UP,
-    WAITING,
     ProgressPart,
     ProgressTree,
 )
@@ -30,9 +29,6 @@ MANY_CLUSTERS = 16
 
 MINUTE = 60.0
 """Seconds in which nothing is told, and from one line to the next."""
-
-
-_GOING = {RUNNING, WAITING, STUCK}
 
 
 class News(Protocol):
@@ -60,13 +56,16 @@ def told_at_once(tree: ProgressTree, fact: Fact) -> str:
     if cluster is None or is_known or not tree.goes_on or not isinstance(fact.record, StateChanged):
         return ""
     state, detail = fact.record.state, fact.record.detail
-    if (state, detail) == (STARTING, "ranks") and tree.rank_states().keys() & _GOING:
+    if (state, detail) == (STARTING, "ranks") and tree.rank_states().keys() & GOING:
         ranks = tree.names.numbers(cluster.identifier, 0, len(cluster.ranks))
         return f"{cluster.name}: joins, {ranks}"
     # a cluster has failed as soon as one of its ranks has, which is told of that rank
     is_shown = state == LOST or (state in BAD and fact.name != cluster.identifier)
     is_shown |= state == ENDED and bool(detail) and fact.name == cluster.identifier
-    return _with(f"{tree.names.name(fact.name)}: {state}", detail) if is_shown else ""
+    if not is_shown:
+        return ""
+    goes_on = "; the run goes on" if state in BAD and tree.goes_on_without(fact.name) else ""
+    return _with(f"{tree.names.name(fact.name)}: {state}", detail) + goes_on
 
 
 class MinuteLines:

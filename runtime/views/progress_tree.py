@@ -38,6 +38,8 @@ DONE, FAILED, LOST, ENDED = "done", "failed", "lost", "ended"
 
 BAD = frozenset({FAILED, LOST})
 OVER = frozenset({DONE, FAILED, LOST, ENDED})
+GOING = frozenset({RUNNING, WAITING, STUCK})
+"""The states of a rank whose program runs."""
 
 COMPILER = "compiler"
 """A cluster waits for this when its ranks are the first C program there."""
@@ -264,11 +266,30 @@ class ProgressTree:
             }
         )
 
+    def goes_on_without(self, name: str) -> bool:
+        """Tell whether the run goes on without a cluster or rank: by replicas, or by its recovery.
+
+        Where ranks have replicas, each that is lost has to have another one; else somebody runs.
+        """
+        cluster = self.cluster_of(name)
+        if cluster is None or not self.goes_on:
+            return False
+        lost, living, is_running = set[str](), set[str](), False
+        for part in self.clusters:
+            for number, state in enumerate(part.ranks):
+                process = f"{part.identifier}:{number}"
+                if name in (process, part.identifier):
+                    lost.add(self.names.rank(process))
+                elif part.state != LOST and state not in BAD and state != ENDED:
+                    living.add(self.names.rank(process))
+                    is_running |= state in GOING
+        return is_running and (self._replicas == 1 or lost <= living)
+
     def phase(self) -> str:
         """Return what the whole machine is doing."""
         ranks = self.rank_states()
         states = {part.state for part in (*self.clusters, *self.others.values())} | set(ranks)
-        is_running = bool(ranks.keys() & {RUNNING, WAITING, STUCK})
+        is_running = bool(ranks.keys() & GOING)
         if self.code is not None:
             return f"ended, exit code {self.code}"
         if states & BAD and not (self.goes_on and is_running):

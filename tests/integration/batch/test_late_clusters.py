@@ -327,5 +327,5 @@ def test_a_run_outlives_the_walltime_of_a_cluster_that_asks_for_another_job_over
     code, out, errors = slurm.call(*COMMAND, str(path))
     assert code == 0, errors
     assert out.count(" of 4 goes on: [1, 1, 2, 2]\n") == 4
-    assert "nice/var: lost, asks for another job (1 of 1): its job has 40 s left\n" in errors
+    assert "nice/var: lost, asks for another job (1 of 1): its job has 40 s left" in errors
     wait_until(lambda: slurm.is_given_back() and far.is_given_back())

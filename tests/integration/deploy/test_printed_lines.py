@@ -47,7 +47,7 @@ TOLD = {
         r"exception: exit code 1; 4 ranks in 2 clusters; .*",
     ),
     "survived loss": (
-        [r"gcm-deploy: rank 1 .*: failed, SIGKILL"],
+        [r"gcm-deploy: rank 1 .*: failed, SIGKILL(; the run goes on)?"],
         r"survived: exit code 0; 2 ranks in 2 clusters; .*",
     ),
     "usage error": (

@@ -380,11 +380,24 @@ def test_a_loss_that_is_survived_is_told_at_once(plan: Plan) -> None:
     goes_on = replace(RunPlanned.of(plan()), goes_on=True)
     lines.line_of(fact(MACHINE, goes_on))
     assert lines.line_of(change(f"{FIRST}:1", "lost")) == "rank 1 (site0/cluster0 1): lost"
+    lines.line_of(change(f"{FIRST}:0", "running"))
     killed = lines.line_of(change(f"{FIRST}:1", "failed", "SIGKILL"))
-    assert killed == "rank 1 (site0/cluster0 1): failed, SIGKILL"
+    assert killed == "rank 1 (site0/cluster0 1): failed, SIGKILL; the run goes on"
     assert lines.line_of(change(f"{FIRST}:1", "failed", "SIGKILL")) == ""
     assert lines.line_of(change(FIRST, "failed", "exit code 137")) == ""
     assert lines.line_of(change(f"{FIRST}:1", "done", "exit code 0")) == ""
+
+
+def test_the_run_goes_on_as_long_as_each_rank_has_a_replica(plan: Plan) -> None:
+    lines = MinuteLines(lambda: 0.0)
+    whole = RunPlanned.of(plan(replicas=2))
+    lines.line_of(fact(MACHINE, whole))
+    for number in (0, 1):
+        lines.line_of(change(f"{FIRST}:{number}", "running"))
+        lines.line_of(change(f"1:0:{number}", "running"))
+    first = lines.line_of(change(f"{FIRST}:0", "failed", "exit code 1, ValueError: no"))
+    assert first.endswith(": failed, exit code 1, ValueError: no; the run goes on")
+    assert "goes on" not in lines.line_of(change("1:0", "lost"))
 
 
 @pytest.mark.parametrize("lines", [MinuteLines(lambda: 0.0), PlainLines()])
