@@ -25,11 +25,12 @@ from runtime.cli.line.options import (
     ignored_without_a_run,
     options_of,
 )
-from runtime.cli.line.words import OneLine, attributes_of, cut, files_of, options_end
+from runtime.cli.line.words import Attributes, OneLine, attributes_of, cut, files_of, options_end
 from runtime.cli.peer import GCM_PEER
 from runtime.deployment.language.table import LANGUAGE
 from runtime.deployment.machine_argument import PeersArgument
 from runtime.exit_codes import WRONG_USAGE
+from runtime.peers.configuration.folder import PeerFolder
 
 _USAGE = """\
 gcm-peer run [options] -n RANKS PROGRAM [ARGUMENT ...]
@@ -61,6 +62,22 @@ def _row(element: str, name: str) -> Attribute:
     row = LANGUAGE.elements[element].attribute(name)
     assert row is not None, "the language has it"
     return row
+
+
+def _with_own_detector(attributes: Attributes) -> Attributes:
+    """Return the attributes with the detector that this machine's peer.toml names, if it does.
+
+    Raises:
+        PeerError: there are faults in that file.
+    """
+    named = attributes.get("failure-detector", {})
+    file = PeerFolder.of().configuration
+    if "protocol" in named or not file.exists():
+        return attributes
+    from runtime.peers.configuration.reading import read
+
+    own = read(file).text("detector")
+    return {**attributes, "failure-detector": {"protocol": own, **named}} if own else attributes
 
 
 def _read(table: CommandTable, words: Sequence[str]) -> Options:
@@ -95,7 +112,7 @@ def _read(table: CommandTable, words: Sequence[str]) -> Options:
         options=pieces.options,
         inputs=found.inputs,
         files=files_of(table, pieces.options),
-        attributes=attributes_of(table, found),
+        attributes=_with_own_detector(attributes_of(table, found)),
     )
     return options_of(found, one_line, pieces.arguments)
 
@@ -113,6 +130,8 @@ def _read(table: CommandTable, words: Sequence[str]) -> Options:
     Option("-a", dest="strategy", metavar="STRATEGY", default="", sets="peers strategy",
            help="spread (or scatter), concentrate (or gather), mixed, or your own module.Class "
         f"(default: {_row('peers', 'strategy').default})"),
+    Option("--by", choices=_row("peers", "by").choices, default="", sets="peers by",
+           help="which hosts come first: near ones, or those that are idle (default: distance)"),
     Option("-w", dest="wait", metavar="SECONDS", read=values.wait, sets="peers wait",
            help=f"how long to look for free places (default: {_row('peers', 'wait').default})"),
     Option("--staging", choices=_row("peers", "staging").choices, default="", sets="peers staging",

@@ -35,7 +35,7 @@ from runtime.peers.credentials.credential import Credential
 from runtime.peers.model import MemberRole
 from runtime.peers.staging.broadcast import Shape
 from runtime.peers.submission.booking import Booking
-from runtime.peers.submission.lab import FAR, Lab
+from runtime.peers.submission.lab import FAR, UNKNOWN_LOAD, Lab
 from runtime.peers.submission.launching import launcher_on
 from runtime.peers.submission.programs import StagedPrograms
 from runtime.peers.submission.sites import sites_of
@@ -78,7 +78,8 @@ def lab_of(request: PeersRequest) -> Lab:
     """Return the lab of a request; raises PeerError without a credential."""
     file = Path(request.credential).expanduser() if request.credential else user_credential()
     credential = Credential.read(file, role=MemberRole.USER)
-    return Lab(credential, user_folder() / f"hosts-{credential.lab_digest}.json")
+    hosts = user_folder() / f"hosts-{credential.lab_digest}.json"
+    return Lab(credential, hosts, by_load=request.by == "load")
 
 
 def _strategy(name: str, deployment: Deployment) -> Strategy:
@@ -262,6 +263,8 @@ def asked_first(offers: Sequence[Offer], demand: Demand) -> str:
         away = "no answer" if one.rtt >= FAR else f"{one.rtt * 1000:.1f} ms"
         when = "first" if number <= asked else "if others refuse"
         site = f"site{sites.index(one.site)}" if one.site else ""
+        if 0 < one.busy < UNKNOWN_LOAD:
+            when += f", load {one.busy:.1f} for each core"
         lines.append(
             f"{number:>4}  {one.peer:<{width}}  {away:>9}  {site:<6}  {one.places} places  {when}"
         )

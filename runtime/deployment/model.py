@@ -436,6 +436,7 @@ class PeersRequest:
 
     ranks: int
     strategy: str
+    by: str
     wait: float
     credential: str
     staging: str

@@ -206,11 +206,25 @@ class Connections:
 
 @dataclass(frozen=True, slots=True)
 class KeptFolder:
-    """A work folder that stays because its results are not home: where, and what fetches them."""
+    """A work folder that stays because its results are not home: where, and what fetches them.
+
+    `owner` is the peer of a lab on whose machine it is: who runs there need not be let in by ssh.
+    """
 
     cluster: str
     where: str
     command: str
+    owner: str = ""
+
+    @property
+    def cure(self) -> str:
+        """What the user can do to have the results, as a sentence."""
+        if not self.owner:
+            return f"Bring them home with: {self.command}"
+        return (
+            f"Ask the owner of {self.owner} for them, or where ssh lets you in there, bring them"
+            f" home with: {self.command}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class StatusService(Protocol):
     """What a peer tells about itself; to users, and to whoever has its own credential."""
 
     def status(self, caller: str) -> Plain:
-        """Return shares, reservations, runs, hosts and round trips; see `gcm-peer status`."""
+        """Return shares, reservations, runs, hosts, round trips, and what machine it is on."""
 
 
 class Reservation(Protocol):

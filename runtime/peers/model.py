@@ -201,6 +201,34 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class PeerMachine:
+    """The machine of a peer, as far as it has told; memory is in bytes, 0 is unknown."""
+
+    system: str = ""
+    processor: str = ""
+    cores: int = 0
+    memory: int = 0
+    free: int = 0
+    load: float | None = None
+
+    @classmethod
+    def of(cls, plain: Any) -> PeerMachine:
+        """Read what a peer tells of its machine; what is not of that form tells nothing."""
+        match plain:
+            case {
+                "system": str(system), "processor": str(processor), "cores": int(cores),
+                "memory": int(memory), "free": int(free), "load": int() | float() as load,
+            }:  # fmt: skip
+                return cls(system, processor, cores, memory, free, float(load))
+        return cls()
+
+    @property
+    def busy(self) -> float | None:
+        """The load for each core; None where that is not known."""
+        return None if self.load is None else self.load / max(1, self.cores)
+
+
+@dataclass(frozen=True, slots=True)
 class PlacesAnswer:
     """What a peer answers to a request for places.
 

@@ -179,8 +179,8 @@ class Fetcher:
         sources = ", ".join(repr(move.source) for move in self.moves)
         files = "1 new file was" if number == 1 else f"{number} new files were"
         self._warn(
-            f"{sources} matched nothing, and {files} not asked for, so {kept.where} is kept. Bring"
-            f" it home with: {kept.command}; if these files are no results, name the clusters that"
+            f"{sources} matched nothing, and {files} not asked for, so {kept.where} is kept."
+            f" {kept.cure}; if these files are no results, name the clusters that"
             " have some in clusters=..."
         )
         self._conclude(kept)
@@ -235,7 +235,7 @@ class Fetcher:
             f"results could not be brought home, and stay in {kept.where}",
             place=self.folder.cluster.path,
             cause=str(fault),
-            cure=f"Bring them home with: {kept.command}",
+            cure=kept.cure,
         )
 
     # --- one round ----------------------------------------------------------------------------

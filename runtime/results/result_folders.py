@@ -211,7 +211,7 @@ class FolderAtPlace:
         make = shlex.join(("mkdir", "-p", target))
         if not is_here and not hops:  # the user has a way of his own to copy it
             command = f"{make} && {shlex.join(('scp', '-r', f'{host}:{work}/.', target))}"
-            return KeptFolder(self.cluster.path, f"{host}:{work}", command)
+            return KeptFolder(self.cluster.path, f"{host}:{work}", command, self.cluster.peer)
         send = over_ssh(hops, ("tar", "-C", work, "-cf", "-", "."))
         receive = ("tar", "-C", target, "--no-same-owner", "-xf", "-")
         command = f"{make} && {shlex.join(send)} | {shlex.join(receive)}"

@@ -282,6 +282,9 @@ _PEERS = ElementType(
                   most=1_000_000, to=lambda number: number or 1),
         Attribute("strategy", TEXT, "How ranks are placed: `spread`, `concentrate`, `mixed` or "
                   "your own `module.Class`.", default="spread"),
+        Attribute("by", CHOICE, "Which hosts come first: those that are near (`distance`), or "
+                  "those that are idle (`load`).", default="distance",
+                  choices=("distance", "load")),
         Attribute("wait", DURATION, "How long to look for free places.", default="30s"),
         Attribute("credential", TEXT, "The file that proves who you are; by default that of "
                   "`gcm-peer`.", find=existing("the credential")),

@@ -131,8 +131,12 @@ class AdmissionControl:
         self._end(key)
         return True
 
-    def confirm(self, principal: Principal, key: Key, application: str, now: float) -> Hold:
+    def confirm(
+        self, principal: Principal, key: Key, application: str, now: float, *, used: int = 0
+    ) -> Hold:
         """Take a reservation to start the application it was made for; from now on it has no lease.
+
+        Of its places it holds those that are `used` from now on, all if that is 0.
 
         Raises:
             Refused: the key is unknown, was used before, or is not that of this principal and
@@ -158,6 +162,7 @@ class AdmissionControl:
         if hold.phase is not Phase.RESERVED:
             raise Refused("the key was used before", reason=Reason.WRONG_KEY)
         hold.phase, hold.until = Phase.CONFIRMED, float("inf")
+        hold.processes = min(used or hold.processes, hold.processes)
         return hold
 
     # --- what happens at the peer ---------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import log2
 from typing import TypeVar
 
@@ -87,8 +88,7 @@ def allocate(offers: Sequence[Offer], demand: Demand, strategy: Strategy) -> lis
             f"{lacking} of {demand.places} places are missing: no host runs two copies of a rank"
         )
     chosen = [
-        Offer(one.peer, min(one.places, demand.ranks), one.rtt, one.site)
-        for one in in_order(offers, strategy)
+        replace(one, places=min(one.places, demand.ranks)) for one in in_order(offers, strategy)
     ]
     chosen = nearest_first(chosen[: demand.places])
     placed = _asked(strategy, "place", lambda: strategy.place(chosen, demand.places))

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from enum import Enum
 
 from gcm.records import dataclass
@@ -140,8 +141,7 @@ class ReservationClient:
         if peer is None:
             return []  # it took too long, or nobody wants to know any more: it was released then
         if answer.is_granted:
-            known = self._known[peer]
-            self._held[key] = Offer(peer, answer.processes, known.rtt, known.site)
+            self._held[key] = replace(self._known[peer], places=answer.processes)
             self._silent.discard(peer)
             self._lease = min(self._lease, answer.lease)
             self._renewal = min(self._renewal, now + self._lease / 3)

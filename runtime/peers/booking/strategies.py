@@ -20,13 +20,15 @@ class BookingError(PeerError):
 class Offer:
     """A host that may run `places` processes of one application.
 
-    `rtt` is the round trip to it in seconds; hosts of one `site` are near each other.
+    `rtt` is the round trip to it in seconds; hosts of one `site` are near each other. `busy` is its
+    load for each core, in tenths, where the run goes by that; else 0.
     """
 
     peer: str
     places: int
     rtt: float = 0.0
     site: str = ""
+    busy: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,14 @@ def by_site(offers: Iterable[T], offer: Callable[[T], Offer]) -> list[T]:
 
 
 def nearest_first(offers: list[Offer]) -> list[Offer]:
-    """Return the offers by round trip; those of one round trip by name.
+    """Return the offers by round trip, idle ones first where their load counts; then by name.
 
     >>> [one.peer for one in nearest_first([Offer("b", 1, 0.2), Offer("c", 1, 0.1)])]
     ['c', 'b']
+    >>> [one.peer for one in nearest_first([Offer("b", 1, 0.2), Offer("c", 1, 0.1, busy=0.9)])]
+    ['b', 'c']
     """
-    return sorted(offers, key=lambda one: (one.rtt, one.site, one.peer))
+    return sorted(offers, key=lambda one: (one.busy, one.rtt, one.site, one.peer))
 
 
 class Strategy(Protocol):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import threading
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from gcm.cli.output import columns_of
-from runtime.peers.commands.lab_actions import install
+from gcm.cli.output import columns_of, counted
+from runtime.peers.commands.lab_actions import credential_file, install
 from runtime.peers.configuration.folder import PeerFolder, user_credential
 from runtime.peers.configuration.reading import read
 from runtime.peers.configuration.settings import PORT, SETTINGS, reference, template
@@ -18,8 +18,9 @@ from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.contracts import StatusService
 from runtime.peers.credentials.credential import Credential
 from runtime.peers.daemon import boot, find_running, logging_to, serve
-from runtime.peers.errors import PeerError, of_file
-from runtime.peers.membership import read_text
+from runtime.peers.daemon.talking import TalkHolder
+from runtime.peers.errors import PeerError, PeerUnreachable, of_file
+from runtime.peers.membership import LabHosts, read_text
 from runtime.peers.model import Address, MemberRole, Principal
 from runtime.shown_text import LONGEST_CELL, shown, shown_table
 
@@ -27,6 +28,10 @@ FEW_DAYS = 30
 """A credential that is good for less than that is shown as something to fix."""
 NOT_RUNNING = 3
 """The exit code where no daemon runs here."""
+
+SUPERNODE_TIMEOUT = 3.0
+MOST_SHOWN = 10_000
+"""So many hosts are shown at most."""
 
 
 def boot_peer(options: argparse.Namespace) -> int:
@@ -50,7 +55,7 @@ def _start(options: argparse.Namespace, role: MemberRole) -> int:
             " another one on this machine needs a folder of its own: --folder",
         )
     if options.credential:
-        install(Credential.read(Path(options.credential), role=role), folder.credential)
+        install(Credential.read(credential_file(options.credential), role=role), folder.credential)
     credential = Credential.read(folder.credential, role=role)
     configuration = read(folder.configuration)
     if options.foreground:
@@ -129,8 +134,10 @@ def _status_text(status: dict[str, Any]) -> str:
     lines += [f"hosts: {len(known['hosts'])} known"]
     if "reservation" in status:
         share = status["reservation"]
-        at_once = share["applications"] or "any number of"
-        lines += [f"share: {at_once} applications of {share['processes']} processes"]
+        at_once = counted(share["applications"], "application")
+        at_once = at_once if share["applications"] else "any number of applications"
+        processes = "1 process" if share["processes"] == 1 else f"{share['processes']} processes"
+        lines += [f"share: {at_once} of {processes}"]
         lines += [share["owner"]] if share["owner"] else []
         lines += [
             _run_text(run, status.get("launch", {}).get("ranks", {})) for run in share["runs"]
@@ -154,18 +161,55 @@ def _run_text(run: dict[str, Any], ranks: dict[str, Any]) -> str:
 
 
 def hosts(options: argparse.Namespace) -> int:
-    """Show the hosts that are known."""
+    """Show the hosts that are known: to a supernode of the lab, and to the daemon here."""
     status = _asked(options)
     found = _kept(_folder(options)) if status is None else status["membership"]["hosts"]
+    told = None if options.address or options.supernode else _of_a_supernode(options, status)
+    if told is not None:
+        found = _together(found, told)
     found.sort(key=lambda one: (one.get("milliseconds") is None, one.get("milliseconds") or 0))
     if options.json:
         print(json.dumps(found, indent=1))
     else:
         heads, width = ["host", "address", "share", "ms", ""], columns_of(sys.stdout)
         print(shown_table(heads, map(_host_row, found), width=width), end="")
-        if status is None:
-            print("no daemon runs here: these are the hosts that it knew last", file=sys.stderr)
-    return NOT_RUNNING if status is None else 0
+        if status is None and told is None:
+            last = "these are the hosts that were known last" if found else "no host is known"
+            cure = "start one with gcm-peer supernode, or ask the keeper of the lab"
+            nobody = "no supernode answers, and no daemon runs here"
+            print(f"{nobody}: {last}; {cure}", file=sys.stderr)
+        elif told is None and not options.address and not options.supernode:
+            print("no supernode answers: these are the hosts that this peer knows", file=sys.stderr)
+    return NOT_RUNNING if status is None and told is None else 0
+
+
+def _of_a_supernode(options: argparse.Namespace, status: dict[str, Any] | None) -> LabHosts | None:
+    """Return what a supernode of the lab names, as the daemon here or the user asks it."""
+    own, user = _folder(options).credential, user_credential()
+    file = own if own.exists() else user
+    if not file.exists():
+        return None
+    credential = Credential.read(file)
+    known = status["membership"].get("supernode") if status else ""
+    configured = read(_folder(options).configuration).supernodes if file == own else ()
+    supernodes = [*((Address.parse(known),) if known else ()), *configured]
+    asked = LabHosts("", credential.header.lab)
+    try:
+        TalkHolder(MemberDialler(credential, SUPERNODE_TIMEOUT), threading.Lock()).hold(
+            asked.find(supernodes or credential.header.supernodes, MOST_SHOWN)
+        )
+    except PeerUnreachable:
+        return None
+    return asked
+
+
+def _together(found: list[dict[str, Any]], told: LabHosts) -> list[dict[str, Any]]:
+    """Return the hosts of a supernode with what is known of them here, and those that are gone."""
+    here = {one["name"]: one for one in found}
+    there = {str(one.principal): one.facts for one in told.members}
+    rows = [here.get(name, {}) | facts for name, facts in there.items()]
+    others = [one for name, one in here.items() if name not in there]
+    return rows + [one | {"silent": told.is_complete or one.get("silent")} for one in others]
 
 
 def _host_row(host: dict[str, Any]) -> tuple[object, ...]:
@@ -173,7 +217,7 @@ def _host_row(host: dict[str, Any]) -> tuple[object, ...]:
     is_peer = member.role is MemberRole.PEER
     share = f"{host['applications'] or 'any'} x {host['processes']}" if is_peer else ""
     rtt = host.get("milliseconds")
-    note = "silent" if host.get("silent") else "" if is_peer else str(member.role)
+    note = "gone" if host.get("silent") else "" if is_peer else str(member.role)
     return (
         member.name,
         ", ".join(host["addresses"]),

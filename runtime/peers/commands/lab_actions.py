@@ -44,26 +44,39 @@ def invite(options: argparse.Namespace) -> int:
     """Write a credential."""
     authority = _lab(options.lab)
     principal = Principal.parse(f"{options.role}:{options.name}")
-    file = Path(options.output or f"{options.name}.credential")
+    file = Path(options.output or authority.folder / f"{options.name}.credential")
     if file.exists():
         raise PeerError("the file already exists", place=str(file), cure="Name another one with -o")
     authority.invite(principal, _now(), days=options.days).write(file)
-    print(f"{file} is the credential of {principal} in {authority.lab}: pass it on securely")
-    print(f"next, there: {_NEXT[principal.role].format(file=file)}")
-    print(f"{file} has a private key: move it there, out of the folder of any program")
+    print(f"the credential of {principal} in {authority.lab}, with its private key: {file}")
+    print(f"next: copy it there securely; then, there: {_NEXT[principal.role]} {file.name}")
     return 0
 
 
+def credential_file(written: str) -> Path:
+    """Return the file that somebody names: one there is, or one that this user has invited with.
+
+    Credentials are made in the folder of the lab, where no run copies them with its program.
+    Whoever is a member on the same machine names them as after the copy: `desk7.credential`.
+    """
+    file = Path(written)
+    if not file.exists() and file.name == written and _labs().is_dir():
+        made = [one for folder in _labs().iterdir() if (one := folder / written).is_file()]
+        if len(made) == 1:
+            return made[0]
+    return file
+
+
 _NEXT = {
-    MemberRole.USER: "gcm-peer lab join {file}",
-    MemberRole.PEER: "gcm-peer boot --credential {file}",
-    MemberRole.SUPERNODE: "gcm-peer supernode --credential {file}",
+    MemberRole.USER: "gcm-peer lab join",
+    MemberRole.PEER: "gcm-peer boot --credential",
+    MemberRole.SUPERNODE: "gcm-peer supernode --credential",
 }
 
 
 def join(options: argparse.Namespace) -> int:
     """Put a credential where it belongs."""
-    credential = Credential.read(Path(options.file))
+    credential = Credential.read(credential_file(options.file))
     file = place_of(credential, options.folder)
     install(credential, file)
     print(f"{credential.principal} of {credential.header.lab} is in {file}")

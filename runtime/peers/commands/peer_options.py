@@ -199,7 +199,13 @@ def create(options: argparse.Namespace) -> int:
         required=True,
     ),
     Option("--days", read=_days, default=365, help="how many days it is valid (365)"),
-    Option("-o", "--output", default="", metavar="FILE", help="(NAME.credential)"),
+    Option(
+        "-o",
+        "--output",
+        default="",
+        metavar="FILE",
+        help="where to write it (~/.gcm/labs/LAB/NAME.credential)",
+    ),
     _LAB,
     epilog="""\
 examples:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 NOT_RUNNING = 3
 EVERY = 2.0
-_PEERS = ("peer", "address", "share", "round trip", "site", "runs", "")
+_PEERS = ("peer", "address", "share", "round trip", "site", "load", "memory free", "runs", "")
 _RUNS = ("run", "user", "phase", "places", "peers, with ranks")
 
 
@@ -102,7 +102,17 @@ def _watcher(options: argparse.Namespace) -> LabWatcher | None:
 
 def _peer_rows(view: LabView) -> list[tuple[object, ...]]:
     return [
-        (one.name, one.address, one.share, shown_rtt(one.rtt), one.site or "", one.busy, one.note)
+        (
+            one.name,
+            one.address,
+            one.share,
+            shown_rtt(one.rtt),
+            one.site or "",
+            "" if one.machine.load is None else f"{one.machine.load:.2f} of {one.machine.cores}",
+            f"{one.machine.free / 1e9:.1f} GB" if one.machine.free else "",
+            one.busy,
+            one.note,
+        )
         for one in view.peers
     ]
 

@@ -13,6 +13,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
 from gcm.records import dataclass
+from runtime.health.protocols import DetectorProtocol
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, MemberRole, Principal
 
@@ -139,6 +140,13 @@ def _level(found: Any) -> str:
     raise ValueError('"debug", "info", "warning" or "error"')
 
 
+def _detector(found: Any) -> str:
+    names = [*map(str, DetectorProtocol), "none"]
+    if found in ["", *names]:
+        return str(found)
+    raise ValueError(f"one of {', '.join(names)}")
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One line of the file: its name, what is taken without it, how it is read, what it means."""
@@ -200,6 +208,8 @@ SETTINGS = (
             "comes first; 0: none"),
     Setting("owner_processes", 0, count(), "how many processes of one application may start while "
             "the owner comes first; 0: none"),
+    Setting("detector", "", _detector, "the failure detector of runs that are started on this "
+            "machine, unless --detector names another one; empty for that of gcm-peer run"),
     Setting("log_level", "info", _level, "how much goes into the log"),
 )  # fmt: skip
 """All settings."""

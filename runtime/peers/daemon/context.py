@@ -57,8 +57,8 @@ class ReservedPlaces(Protocol):
     def check(self, caller: str, key: str) -> None:
         """Raise Refused unless a reservation with this key is the caller's."""
 
-    def confirm(self, caller: str, key: str, application: str) -> Hold:
-        """Take a reservation to start something; raises Refused."""
+    def confirm(self, caller: str, key: str, application: str, used: int) -> Hold:
+        """Take a reservation to start something in so many of its places; raises Refused."""
 
     def ended(self, key: str) -> None:
         """Free the places: all processes that were started with the key have ended."""

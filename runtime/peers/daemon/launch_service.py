@@ -58,7 +58,7 @@ class LaunchService:
         size, marker = _described(guard)
         if len(ranks) > MOST_PROCESSES or not are_ranks(ranks):
             raise Refused("the ranks of the caller are none", reason=Reason.BAD_REQUEST)
-        hold = self.places.confirm(caller, key, application)
+        hold = self.places.confirm(caller, key, application, len(ranks))
         python = self._context.configuration.text("python") or sys.executable
         argv = bootstrap.far_argv(python, size, marker)
         try:

@@ -121,11 +121,11 @@ class ReservationService:
             cure="Reserve first; a reservation ends when it is not renewed",
         )
 
-    def confirm(self, caller: str, key: str, application: str) -> Hold:
-        """Take a reservation to start something."""
+    def confirm(self, caller: str, key: str, application: str, used: int) -> Hold:
+        """Take a reservation to start something in some of its places."""
         with self._lock:
             return self._admission.confirm(
-                Principal.parse(caller), key_of(key), application, clock()
+                Principal.parse(caller), key_of(key), application, clock(), used=used
             )
 
     def ended(self, key: str) -> None:

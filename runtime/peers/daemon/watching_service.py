@@ -9,6 +9,7 @@ from gcm import provides, requires
 from runtime.clocks import clock
 from runtime.peers.contracts import Plain, StatusService
 from runtime.peers.daemon.context import DaemonContext, Standing
+from runtime.peers.daemon.machine_facts import MachineFacts
 from runtime.peers.errors import Refused
 from runtime.peers.model import MemberRole, Principal, Reason
 
@@ -26,6 +27,7 @@ class WatchingService:
     def begin(self, context: DaemonContext) -> None:
         """Begin to count the time."""
         self._context = context
+        self._machine = MachineFacts()
         self._began = clock()
 
     def end(self) -> None:
@@ -48,5 +50,6 @@ class WatchingService:
             "days_left": round(self._context.dialler.credential.days_left, 1),
             "seconds": round(clock() - self._began, 1),
             "clock": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "machine": self._machine.facts(),
             **{name: part.facts() for name, part in parts.items() if part is not None},
         }

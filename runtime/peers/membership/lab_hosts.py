@@ -22,6 +22,8 @@ class LabHosts:
     def __init__(self, me: str, lab: str, known: Sequence[Row] = ()) -> None:
         self.source = ""
         """Where the hosts come from, for people; "" for those of last time."""
+        self.is_complete = False
+        """Whether the supernode has named all hosts that are there."""
         self._me = me
         self._lab = lab
         self._known = list(known)
@@ -52,6 +54,7 @@ class LabHosts:
                 self._remembered = {str(row.peer.name) for row in rest}
                 rows += rest
             hosts.learn(rows, is_complete=False)
+            self.is_complete = is_complete
             self.source = f"the supernode at {address}"
             yield KeepHosts()
             return
@@ -72,6 +75,11 @@ class LabHosts:
         """All peers that are known, by name."""
         found = (one.row.peer for one in self._hosts.all)
         return {str(one.name): one for one in found if one.role is MemberRole.PEER}
+
+    @property
+    def members(self) -> Sequence[Member]:
+        """All peers and supernodes that are known."""
+        return [one.row.peer for one in self._hosts.all]
 
     def silent(self, names: Collection[str]) -> bool:
         """Forget those that are silent, and that no supernode names; tell whether there are any."""

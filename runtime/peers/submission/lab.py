@@ -7,19 +7,20 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from runtime.peers.booking import Offer, nearest_first
 from runtime.peers.connections.connection import MemberConnection
 from runtime.peers.connections.dialling import MemberDialler
-from runtime.peers.contracts import LabMembership
+from runtime.peers.contracts import LabMembership, StatusService
 from runtime.peers.credentials.credential import Credential
 from runtime.peers.daemon.talking import TalkHolder
 from runtime.peers.errors import PeerError
 from runtime.peers.latency import SUBMITTER, Distances, Sites
 from runtime.peers.membership import LabHosts, read_text
-from runtime.peers.model import MOST_MEASURED, Address, Member
+from runtime.peers.model import MOST_MEASURED, Address, Member, PeerMachine
 
 C = TypeVar("C")
 FAR = 1e6
@@ -36,14 +37,21 @@ SITES_TIMEOUT = 10.0
 
 MOST_DIALS = 32
 
+UNKNOWN_LOAD = 1e6
+"""How busy a host counts as that does not tell."""
+
 
 class Lab:
     """Peers by name, and at most one connection for calls to each; `close` ends these.
 
     Hosts come from a supernode, or from `cache`, the list of last time, while all are gone.
+    `by_load` says whether offers tell how busy the hosts are.
     """
 
-    def __init__(self, credential: Credential, cache: Path, timeout: float = 3.0) -> None:
+    def __init__(
+        self, credential: Credential, cache: Path, timeout: float = 3.0, *, by_load: bool = False
+    ) -> None:
+        self._by_load = by_load
         self.dialler = MemberDialler(credential, timeout)
         self.peers: dict[str, Member] = {}
         self.source = ""
@@ -95,6 +103,9 @@ class Lab:
             reached = list(threads.map(self._is_reached, names))
             offers = list(threads.map(self._offer, names, reached))
         offers = self._with_sites(offers)
+        if self._by_load:
+            with ThreadPoolExecutor(min(MOST_DIALS, len(names)) or 1, "load") as threads:
+                offers = list(threads.map(self._with_load, offers))
         if self._hosts.silent({one.peer for one in offers if one.rtt >= FAR}):
             self._keep()
         return offers
@@ -120,6 +131,16 @@ class Lab:
             Offer(one.peer, one.places, one.rtt, of[one.peer] if one.rtt < FAR else "")
             for one in offers
         ]
+
+    def _with_load(self, offer: Offer) -> Offer:
+        """Return the offer with how busy the host is; one that does not tell comes last."""
+        busy = UNKNOWN_LOAD
+        if offer.rtt < FAR:
+            with suppress(PeerError):
+                status: Any = self.service(offer.peer, StatusService).status(self.me)
+                told = PeerMachine.of(status.get("machine")).busy
+                busy = UNKNOWN_LOAD if told is None else round(told, 1)
+        return replace(offer, busy=busy)
 
     def _ask_for_round_trips(self, peer: str, others: Sequence[str]) -> None:
         """Learn how far a peer is from others; of one that does not tell, nothing is learnt."""

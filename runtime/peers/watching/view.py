@@ -8,12 +8,15 @@ from typing import Any
 
 from gcm.records import dataclass
 from runtime.peers.latency import Distances, sites_as_far_as_known
-from runtime.peers.model import are_ranks
+from runtime.peers.model import PeerMachine, are_ranks
 
 
 @dataclass(frozen=True, slots=True)
 class PeerLine:
-    """A peer: `site` is the number of its site by round trip, 0 if the round trip is not known."""
+    """A peer: `site` is the number of its site by round trip, 0 if the round trip is not known.
+
+    `busy` has its runs and their users, or that it is idle; nothing if it does not tell.
+    """
 
     name: str
     address: str
@@ -22,6 +25,7 @@ class PeerLine:
     site: int
     busy: str
     note: str
+    machine: PeerMachine = PeerMachine()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +175,11 @@ def _line(
     site_of: Mapping[str, int],
     statuses: Mapping[str, Mapping[str, Any]],
 ) -> PeerLine:
-    reservation = statuses.get(name, {}).get("reservation")
-    busy = "" if reservation is None else str(len(reservation["runs"]) or "idle")
+    status = statuses.get(name, {})
+    reservation = status.get("reservation")
+    runs = () if reservation is None else reservation["runs"]
+    programs = ", ".join(f"{program_of(str(one['application']))} of {one['user']}" for one in runs)
+    busy = "" if reservation is None else programs or "idle"
     rtt = host.get("milliseconds")
     note = "silent" if host.get("silent") else (reservation or {}).get("owner", "")
     return PeerLine(
@@ -183,6 +190,7 @@ def _line(
         site_of.get(name, 0),
         busy,
         str(note),
+        PeerMachine.of(status.get("machine")),
     )
 
 

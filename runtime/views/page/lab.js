@@ -1,4 +1,4 @@
-import { h, s, table } from "./dom.js";
+import { bytes, counted, h, s, table } from "./dom.js";
 
 // A lab: its peers by round trip, in sites, and the runs on them.
 
@@ -11,8 +11,10 @@ const rtt = (value) => (value === null ? "" : value ? `${(1000 * value).toFixed(
 
 export function peers(lab) {
   const site = (one) => { const mark = h("span", {}, "●"); mark.style.color = colour(one.site); return one.site ? h("span", {}, mark, ` ${one.site}`) : ""; };
-  return table(["peer", "address", "share", "round trip", "site", "runs", ""],
-    lab.peers.map((one) => [one.name, one.address, one.share, rtt(one.rtt), site(one), one.busy, one.note]), [3]);
+  const load = ({ load, cores }) => (load === null ? "" : `${load.toFixed(2)} of ${counted(cores, "core")}`);
+  const memory = ({ memory, free }) => (memory ? `${bytes(free)} of ${bytes(memory)}` : "");
+  return table(["peer", "runs", "load", "memory free", "lends", "round trip", "site", "address", "processor", "system", ""],
+    lab.peers.map((one) => [h("b", {}, one.name), one.busy, load(one.machine), memory(one.machine), one.share, rtt(one.rtt), site(one), one.address, one.machine.processor, one.machine.system, one.note]), [2, 3, 5]);
 }
 
 export function runs(lab) {
@@ -41,7 +43,8 @@ export function distances(lab, width) {
       s("circle", { cx: x, cy: y, r: 5, fill: colour(one.site) }, s("title", {}, `${one.name} ${rtt(one.rtt)}`)),
       near.length <= MOST_NAMED ? s("text", { x: isRight ? x + 8 : x - 8, y: y + 4, "text-anchor": isRight ? "start" : "end" }, one.name) : null];
   });
-  const picture = s("svg", { role: "img", "aria-label": "peers by round trip", width: size, height: size, viewBox: `0 0 ${size} ${size}` },
+  const reach = Math.max(...rings.length ? [most] : [0], ...near.map((one, at) => Math.abs(radius(one.rtt) * Math.sin(2 * Math.PI * ((at + 0.5) / near.length - 0.25))))) + 22;
+  const picture = s("svg", { role: "img", "aria-label": "peers by round trip", width: size, height: 2 * reach, viewBox: `0 ${middle - reach} ${size} ${2 * reach}` },
     rings, points, s("circle", { cx: middle, cy: middle, r: 7, class: "s-ended" }));
   return [picture, h("p", { class: "dim" }, "The farther from the middle, the longer the round trip (logarithmic); colours are sites.")];
 }

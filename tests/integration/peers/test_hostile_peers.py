@@ -27,9 +27,9 @@ world.Barrier()
 """
 MAKES_A_LAB = """\
 gcm-peer lab create ourlab --supernode 127.0.0.1
-gcm-peer lab invite lab1 --supernode
-gcm-peer lab invite desk7 --peer
-gcm-peer lab invite alice --user
+gcm-peer lab invite lab1 --supernode -o lab1.credential
+gcm-peer lab invite desk7 --peer -o desk7.credential
+gcm-peer lab invite alice --user -o alice.credential
 gcm-peer supernode --credential lab1.credential
 gcm-peer boot --credential desk7.credential
 gcm-peer lab join alice.credential

@@ -97,6 +97,13 @@ def test_the_owner_may_lend_less_from_now_on_and_what_is_reserved_stays() -> Non
     assert keeper.confirm(ALICE, KEYS[0], "run", 1.0).processes == 4
 
 
+def test_a_run_holds_only_the_places_that_it_uses() -> None:
+    keeper = gate(p=4)
+    ask(keeper)
+    assert keeper.confirm(ALICE, KEYS[0], "run", 1.0, used=1).processes == 1
+    assert [one.processes for one in keeper.holds] == [1]
+
+
 @pytest.mark.parametrize(
     ("processes", "lease", "application"),
     [(0, 30.0, "run"), (1, 0.0, "run"), (1, float("nan"), "run"), (1, 30.0, "")],

@@ -20,7 +20,7 @@ class NoPlaces:
     def check(self, caller: str, key: str) -> None: ...
     def ended(self, key: str) -> None: ...
 
-    def confirm(self, caller: str, key: str, application: str) -> Never:
+    def confirm(self, caller: str, key: str, application: str, used: int) -> Never:
         raise Refused("no such reservation", reason=Reason.UNKNOWN_KEY)
 
 

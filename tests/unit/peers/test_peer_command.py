@@ -108,7 +108,10 @@ def test_credentials_are_written_and_put_where_they_belong(lab: Run, tmp_path: P
     ):
         assert lab("lab", "invite", name, f"--{role}")[0] == 0
         assert lab("lab", "join", f"{name}.credential")[0] == 0
-        joined, written = tmp_path / ".gcm" / place, tmp_path / f"{name}.credential"
+        joined, written = (
+            tmp_path / ".gcm" / place,
+            tmp_path / ".gcm" / "labs" / "ourlab" / f"{name}.credential",
+        )
         assert joined.read_text() == written.read_text()
         assert (joined.stat().st_mode & 0o77, written.stat().st_mode & 0o77) == (0, 0)
     shown = json.loads(lab("lab", "show", "--json")[1])
@@ -119,10 +122,12 @@ def test_credentials_are_written_and_put_where_they_belong(lab: Run, tmp_path: P
 
 
 def test_a_credential_is_never_written_over_another_file(lab: Run, tmp_path: Path) -> None:
-    (tmp_path / "alice.credential").write_text("mine")
+    file = tmp_path / ".gcm" / "labs" / "ourlab" / "alice.credential"
+    file.write_text("mine")
     code, _, told = lab("lab", "invite", "alice", "--user")
     assert (code, "Name another one with -o" in told) == (1, True)
-    assert (tmp_path / "alice.credential").read_text() == "mine"
+    assert file.read_text() == "mine"
+    assert lab("lab", "invite", "alice", "--user", "-o", "alice.credential")[0] == 0
 
 
 def test_a_peer_does_not_begin_with_the_credential_of_a_user(lab: Run) -> None:
@@ -156,7 +161,7 @@ def test_the_hosts_that_were_known_last_are_shown_when_no_daemon_runs(
     row = [["peer:desk7", ["10.0.0.7:7701"], [1, 4]], 1, 1, "alive", 0]
     (folder / "hosts.json").write_text(json.dumps({"format": 1, "incarnation": 1, "rows": [row]}))
     code, shown, told = run("hosts")
-    assert (code, "knew last" in told) == (3, True)
+    assert (code, "known last" in told) == (3, True)
     assert re.search(r"desk7 +10\.0\.0\.7:7701 +1 x 4\n", shown)
     (folder / "hosts.json").write_text("{")
     code, _, told = run("hosts")
@@ -209,7 +214,8 @@ def test_a_credential_takes_the_place_of_one_of_the_same_member_only(
     code, _, told = lab("lab", "join", "bob.credential")
     assert (code, "the credential of user:alice in ourlab" in told) == (1, True)
     assert "GCM_CREDENTIAL" in told
-    assert joined.read_text() == (tmp_path / "alice.credential").read_text()
+    made = tmp_path / ".gcm" / "labs" / "ourlab" / "alice.credential"
+    assert joined.read_text() == made.read_text()
 
 
 def test_a_peer_that_runs_keeps_its_credential(lab: Run, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from runtime.peers.model import PeerMachine
 from runtime.peers.watching.view import is_status_of, view_of
 
 
@@ -93,8 +94,26 @@ def test_what_several_peers_tell_of_one_run_is_one_run() -> None:
         ("a1", 6, ("me", "near")),
         ("b2", 1, ("far",)),
     ]
-    assert [one.busy for one in view.peers] == ["1", "1", "1", "", ""]
+    busy = [one.busy for one in view.peers]
+    assert busy == ["a1 of alice", "a1 of alice", "b2 of alice", "", ""]
     assert view.answered == 3
+
+
+MACHINE = {
+    "system": "Debian", "processor": "EPYC", "cores": 4, "memory": 8 << 30, "free": 1 << 30,
+    "load": 2,
+}  # fmt: skip
+
+
+def test_the_machine_of_a_peer_is_shown_if_it_is_told_in_the_right_form() -> None:
+    near, far = status("near") | {"machine": MACHINE}, status("far") | {"machine": {"cores": "4"}}
+    machines = {one.name: one.machine for one in view_of(OWN, [near, far]).peers}
+    assert machines["near"] == PeerMachine("Debian", "EPYC", 4, 8 << 30, 1 << 30, 2.0)
+    assert (machines["near"].busy, machines["far"], machines["far"].busy) == (
+        0.5,
+        PeerMachine(),
+        None,
+    )
 
 
 @pytest.mark.parametrize(
