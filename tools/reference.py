@@ -80,6 +80,7 @@ _INSIDE = {
     "InterceptorController": "acting_on",
     "MembraneController": "leads_inside",
     "MissingClasses": "noted_by stand_in",
+    "Outline": "every virtual_nodes",
     "Box": "outer_ports title",
     "ScenePort": "caption is_control is_internal on_left",
     "Future": "add_done_callback comes_of done exception result set_exception set_result "
@@ -89,7 +90,7 @@ _INSIDE = {
 
 _FOR_TOOLS = {
     "gcm.adl": "AssemblyPlan ComponentPlan has_run MissingClasses Ported port_files result_of "
-    "run_operation scene_of_plan outline_of",
+    "Outline outline_of outline_of_plan run_operation scene_of_plan",
     "gcm.drawing": "Box check_ending OutputError SceneError SceneLink ScenePort write_picture",
 }
 """What commands are made of; the page says in a sentence what each is."""

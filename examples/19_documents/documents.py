@@ -16,6 +16,7 @@ from gcm.adl import (
     AssemblyPlan,
     ComponentPlan,
     MissingClasses,
+    Outline,
     Ported,
     assemble,
     check_files,
@@ -23,13 +24,14 @@ from gcm.adl import (
     export,
     has_run,
     load,
+    outline_of,
+    outline_of_plan,
     plan_document,
     port_files,
     result_of,
     run_operation,
     scene_of,
     scene_of_plan,
-    virtual_nodes_of,
 )
 from gcm.documents import Diagnostic, Diagnostics, Location, Severity
 from gcm.drawing import (
@@ -75,7 +77,10 @@ def planned() -> AssemblyPlan:
     assert plan is not None, "the document has no fault"
     parts: tuple[ComponentPlan, ...] = plan.root.components
     print("planned:", plan.count, "components,", ", ".join(part.path for part in parts))
-    print("virtual nodes:", *sorted(virtual_nodes_of(MILL, diagnostics=found) or ()))
+    outline: Outline | None = outline_of(MILL, arguments={"grain": "oat"}, diagnostics=found)
+    assert outline is not None
+    print("virtual nodes:", *sorted(outline.virtual_nodes()))
+    assert outline_of_plan(plan.root).virtual_nodes() == outline.virtual_nodes()
     print("can be run:", has_run(plan.root), "by", run_operation(plan.root, found))
     return plan
 

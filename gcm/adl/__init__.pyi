@@ -5,6 +5,8 @@ from gcm.adl.loading import check_files as check_files
 from gcm.adl.loading import outline_of as outline_of
 from gcm.adl.loading import plan_document as plan_document
 from gcm.adl.opening import load as load
+from gcm.adl.outline import Outline as Outline
+from gcm.adl.outline import outline_of_plan as outline_of_plan
 from gcm.adl.picture import scene_of as scene_of
 from gcm.adl.picture import scene_of_plan as scene_of_plan
 from gcm.adl.plan import AssemblyPlan as AssemblyPlan

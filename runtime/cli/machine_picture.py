@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from gcm.adl.outline import Outline
+from gcm.adl import Outline
 from gcm.cli.output import counted
 from gcm.drawing.metrics import text_width
 from gcm.drawing.svg import document, rectangle, text

@@ -25,7 +25,7 @@ from runtime.deployment import (
 )
 
 if TYPE_CHECKING:
-    from gcm.adl.outline import Outline
+    from gcm.adl import Outline
 
 
 def show_plan(plan: DeploymentPlan, style: Format) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.parsers.expat import ExpatError, ParserCreate
 
-from gcm.adl.outline import outline_of_plan
+from gcm.adl import outline_of_plan
 from gcm.documents import Diagnostics
 from runtime.deployment.checker import surroundings_of
 from runtime.deployment.model import Deployment

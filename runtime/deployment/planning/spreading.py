@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from runtime.deployment.model import Deployment
 
 if TYPE_CHECKING:
-    from gcm.adl.outline import Outline
+    from gcm.adl import Outline
 
 
 class _Placed(NamedTuple):

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gcm.adl import assemble, plan_document
-from gcm.adl.outline import outline_of_plan
+from gcm.adl import assemble, outline_of_plan, plan_document
 from gcm.adl.runnable import RUN, has_run, result_of, run_operation
 from gcm.documents import Diagnostics
 from gcm.tracebacks import told_to_user

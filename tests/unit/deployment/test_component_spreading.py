@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from gcm.adl import plan_document
-from gcm.adl.outline import outline_of_plan
+from gcm.adl import outline_of_plan, plan_document
 from gcm.documents import Diagnostics
 from runtime.deployment.planning.spreading import idle_nodes, spread_components
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gcm.adl import Assembly, plan_document
-from gcm.adl.outline import outline_of_plan
+from gcm.adl import Assembly, outline_of_plan, plan_document
 from gcm.documents import Diagnostics
 from runtime.deployment.planning.spreading import spread_components
 from runtime.deployment.python_assembly import deployment_of_assembly
