@@ -147,10 +147,10 @@ Get_remote_size            MPI_Comm_remote_size              fact          l   o
 Merge                      MPI_Intercomm_merge               make          b   ours                                  high=False | meets
 
 [Win]
-Create                     MPI_Win_create                    window        b   refused:windows        memory disp_unit=1 info=INFO_NULL comm=COMM_SELF
-Allocate                   MPI_Win_allocate                  window        b   refused:windows        size disp_unit=1 info=INFO_NULL comm=COMM_SELF
-Allocate_shared            MPI_Win_allocate_shared           window        b   refused:windows        size disp_unit=1 info=INFO_NULL comm=COMM_SELF
-Create_dynamic             MPI_Win_create_dynamic            window        b   refused:windows        info=INFO_NULL comm=COMM_SELF
+Create                     MPI_Win_create                    window        b   ours                   memory disp_unit=1 info=INFO_NULL comm=COMM_SELF
+Allocate                   MPI_Win_allocate                  window        b   ours                   size disp_unit=1 info=INFO_NULL comm=COMM_SELF
+Allocate_shared            MPI_Win_allocate_shared           window        b   ours                   size disp_unit=1 info=INFO_NULL comm=COMM_SELF
+Create_dynamic             MPI_Win_create_dynamic            window        b   ours                   info=INFO_NULL comm=COMM_SELF
 
 [File]
 Open                       MPI_File_open                     file          b   refused:files          comm filename amode=MODE_RDONLY info=INFO_NULL

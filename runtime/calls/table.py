@@ -54,10 +54,6 @@ CURES = {
     "parts-received": "Use Recv_init for each part",
     "parts-sent": "Use Send_init for each part",
     "processes": "Let the descriptor start all processes, or call it on MPI.COMM_SELF",
-    "windows": (
-        "Use messages between clusters: Send and Recv, or a collective operation. "
-        f"{_IN_CLUSTER} for windows"
-    ),
 }
 """What to do instead of a call that is refused, by the word in its row."""
 

@@ -155,8 +155,8 @@ def report(comm: MPI.Comm, error: BaseException) -> NoReturn:
     raise error
 
 
-def tell(comm: MPI.Comm, error: BaseException) -> None:
-    """Call the error handler of a communicator with an error, if MPI or the grid raises it.
+def tell(comm: MPI.Comm | MPI.Win, error: BaseException) -> None:
+    """Call the error handler of a communicator or window with an error of MPI or the grid.
 
     It returns if the program's own handler returns: then so does the call of MPI. MPI's own
     handlers raise the error, or end the whole run where errors are fatal, not only the cluster. An

@@ -91,8 +91,6 @@ def test_tasks_are_computed_by_ranks_of_other_clusters(shared: SharedGrid) -> No
 @pytest.mark.parametrize(
     ("call", "instead"),
     [
-        ("MPI.Win.Create(bytearray(8), comm=world)", "COMM_CLUSTER"),
-        ("MPI.Win.Allocate(8, 1, MPI.INFO_NULL, world)", "COMM_CLUSTER"),
         ("MPI.File.Open(world, 'data', MPI.MODE_RDONLY)", "COMM_CLUSTER"),
         ("world.Spawn('program')", "descriptor"),
         ("world.Accept('port')", "descriptor"),

@@ -12,7 +12,8 @@ from mpi4py import MPI
 from runtime.mpi.communicators.members import indexes_of, members_behind
 from runtime.mpi.errors import refuse
 from runtime.mpi.process.place import here
-from runtime.mpi.progress.membership import CONTEXT_BYTES, derived_context
+from runtime.mpi.progress.mailboxes import CONTEXT_BYTES
+from runtime.mpi.progress.membership import derived_context
 from runtime.mpi.progress.operations import NativeOperation
 from runtime.mpi.progress.predefined import predefined
 

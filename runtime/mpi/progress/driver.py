@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 from runtime.mpi.errors import ProcessGone
 from runtime.mpi.progress.collective_mailbox import CollectiveBox
 from runtime.mpi.progress.losses import Losses
-from runtime.mpi.progress.mailboxes import HEAD, INVITED, Mailbox, Receive
+from runtime.mpi.progress.mailboxes import CONTEXT_BYTES, HEAD, INVITED, Mailbox, Receive
 from runtime.mpi.progress.operations import (
     IDLE,
     POLLED,
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.losses import LossHandler
     from runtime.mpi.progress.ranks import CommunicatorRanks
     from runtime.mpi.progress.replication import ReplicatedConnections
+    from runtime.services import ServicePort
     from runtime.wire import Incoming, Outgoing
     from runtime.wire.peer_connections import PeerConnections
 
@@ -82,6 +83,8 @@ class Driver:
         """Whether this rank has several replicas."""
         self.invited: Callable[[int, bytes], None] | None = None
         """Accepts invitations of replacements of lost processes, where losses are survived."""
+        self.port: ServicePort | None = None
+        """Where others ask for services of this process, such as its windows."""
         self.waits_begun = 0
         """How many waits there were that did not end at once."""
         # one removal, which nothing can interrupt, for each of them
@@ -224,6 +227,9 @@ class Driver:
 
     def arrived(self, incoming: Incoming) -> None:
         """Match a message of another cluster, or keep it."""
+        if len(incoming.head) > HEAD.size:
+            self._serve(incoming)
+            return
         context, inner, rank, tag = HEAD.unpack(incoming.head)
         if tag == INVITED and self.invited is not None:
             incoming.take()
@@ -235,6 +241,14 @@ class Driver:
         owner = incoming.owner
         if owner is not None and owner.comes_from is not None:
             self._landing.add(owner)
+
+    def _serve(self, incoming: Incoming) -> None:
+        """Hand a request to the service that it is for."""
+        if self.port is None:
+            incoming.take()
+        else:
+            head = incoming.head
+            self.port.arrived(head[:CONTEXT_BYTES], head[HEAD.size :], incoming)
 
     def completed(self, incoming: Incoming) -> None:
         """Record that a message is complete."""
@@ -251,6 +265,8 @@ class Driver:
             landing.finish(self.losses.of(peer))
         if self.connections is None:
             return  # the program has ended here, and others may have ended before it
+        if self.port is not None:
+            self.port.lost(peer)
         for box in tuple(self._boxes.values()):
             for asked in box.matcher.pending():
                 self.fail_if_hopeless(asked.owner)

@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 HEAD = struct.Struct("<8s?iq")
 """The key of a message: context, whether it is of a collective, rank of its sender, tag."""
 
-REVOKED, AGREEMENT, INVITED = -10, -11, -12
+CONTEXT_BYTES = 8
+"""How many bytes of it are the context."""
+
+REVOKED, AGREEMENT, INVITED, SERVED = -10, -11, -12, -13
 """The tags of notices: the communicator is revoked; a message of an agreement; an invitation of a
-replacement.
+replacement; a request to a service, whose header follows.
 """
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
+from runtime.mpi.progress.mailboxes import CONTEXT_BYTES
 from runtime.mpi.progress.ranks import CommunicatorRanks
 from runtime.mpi.progress.recovery import Recovery
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from runtime.matching import JointReceive
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.mailboxes import Mailbox
-
-CONTEXT_BYTES = 8
 
 
 class CommunicatorMembers(CommunicatorRanks):

@@ -20,8 +20,8 @@ from runtime.mpi.checks.arguments import collective, contribution
 from runtime.mpi.checks.call_log import CallLog, handle_of
 from runtime.mpi.surface.checked_messages import Messages, left_over
 from runtime.mpi.surface.observed_calls import COMMUNICATORS, observe
-from runtime.mpi.surface.refusals import Win
 from runtime.mpi.values.substitute_type import SubstituteType
+from runtime.mpi.windows.face import Win
 
 if TYPE_CHECKING:
     from runtime.membership.rank_link import RankLink

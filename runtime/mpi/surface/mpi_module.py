@@ -57,9 +57,9 @@ from runtime.mpi.surface.lifetime import Init_thread as Init_thread
 from runtime.mpi.surface.lifetime import Is_initialized as Is_initialized
 from runtime.mpi.surface.lifetime import Query_thread as Query_thread
 from runtime.mpi.surface.refusals import File as File
-from runtime.mpi.surface.refusals import Win as Win
 from runtime.mpi.surface.sessions import Session as Session
 from runtime.mpi.values import handles as _handles
+from runtime.mpi.windows.face import Win as Win
 
 if TYPE_CHECKING:
     from runtime.mpi.surface.checkpoint import Checkpoint as Checkpoint

@@ -62,25 +62,18 @@ for _call in calls.of_kind("process", "partition").values():
         setattr(RefusedCalls, _call.name, _refusal(_call.name, _call.cure))
 
 
-def _inside(native: type[Any], name: str, instead: str) -> Any:
+def _inside(name: str, instead: str) -> Any:
     """Return a class method like a native one that refuses communicators of several clusters."""
 
     def call(cls: type[Any], *args: Any, **kwargs: Any) -> Any:
         given = (*args, *kwargs.values())
         if any(getattr(one, "_members", None) is not None for one in given):
-            raise not_on_the_grid(f"{native.__name__}.{name}", instead)
-        if native is MPI.File:
-            _outside.add(name)
-        made = getattr(super(_FACES[native], cls), name)(*args, **kwargs)
-        return handle_as_asked(made, _DEFAULTS[native])
+            raise not_on_the_grid(f"File.{name}", instead)
+        _outside.add(name)
+        made = getattr(super(File, cls), name)(*args, **kwargs)
+        return handle_as_asked(made, MPI.ERRORS_RETURN)
 
-    return classmethod(named_like(vars(native)[name].__func__, call))
-
-
-class Win(MPI.Win, metaclass=SubstituteType):
-    """One-sided communication, within a cluster only."""
-
-    _stands_for = MPI.Win
+    return classmethod(named_like(vars(MPI.File)[name].__func__, call))
 
 
 class File(MPI.File, metaclass=SubstituteType):
@@ -89,10 +82,6 @@ class File(MPI.File, metaclass=SubstituteType):
     _stands_for = MPI.File
 
 
-_DEFAULTS = {MPI.Win: MPI.ERRORS_ARE_FATAL, MPI.File: MPI.ERRORS_RETURN}
-_FACES: dict[type[Any], type[Any]] = {MPI.Win: Win, MPI.File: File}
-
-for _native, _ours in _FACES.items():
-    for _call in calls.of_kind("window", "file", of=(_native.__name__,)).values():
-        if _call.takes("comm"):
-            setattr(_ours, _call.name, _inside(_native, _call.name, _call.cure))
+for _call in calls.of_kind("file", of=("File",)).values():
+    if _call.takes("comm"):
+        setattr(File, _call.name, _inside(_call.name, _call.cure))

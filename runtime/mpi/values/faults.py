@@ -15,10 +15,20 @@ class Wrong(StrEnum):
     """The class of MPI's error for an invalid argument, by its name in mpi4py."""
 
     ARGUMENT = "ERR_ARG"
+    ATTACH = "ERR_RMA_ATTACH"
+    COUNT = "ERR_COUNT"
+    DISPLACEMENT = "ERR_DISP"
     DIMENSIONS = "ERR_DIMS"
+    EPOCH = "ERR_RMA_SYNC"
+    FLAVOR = "ERR_RMA_FLAVOR"
     GROUP = "ERR_GROUP"
+    LOCKTYPE = "ERR_LOCKTYPE"
+    OPERATION = "ERR_OP"
     RANK = "ERR_RANK"
+    SHARED = "ERR_RMA_SHARED"
+    SIZE = "ERR_SIZE"
     TOPOLOGY = "ERR_TOPOLOGY"
+    TYPE = "ERR_TYPE"
 
 
 class WrongArgument(Exception):

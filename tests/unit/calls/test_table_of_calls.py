@@ -16,8 +16,10 @@ from runtime.mpi.communicators.groups import Group
 from runtime.mpi.point_to_point.messages import Message
 from runtime.mpi.requests.requests import Prequest, Request
 from runtime.mpi.surface import communicator_classes as ours
-from runtime.mpi.surface.refusals import File, Win
+from runtime.mpi.surface.refusals import File
 from runtime.mpi.surface.sessions import Session
+from runtime.mpi.windows.face import Win
+from runtime.mpi.windows.making import give_methods
 
 STANDARD = Path(__file__).with_name("standard.txt")
 
@@ -27,7 +29,7 @@ FACES: dict[str, Any] = {
     **{"Group": Group, "Request": Request, "Prequest": Prequest, "Message": Message},
     **{"Win": Win, "File": File, "Session": Session},
 }
-MADE_BY = {"Win", "File"}
+MADE_BY = {"File"}
 """The classes whose objects cannot be made over several clusters: their methods need no refusal."""
 
 
@@ -102,6 +104,8 @@ def test_a_row_has_the_arguments_of_mpi4py() -> None:
 
 
 def test_a_row_says_whether_a_call_is_ours() -> None:
+    give_methods()
+
     def is_true(call: MpiCall) -> bool:
         if call.grid == calls.REFUSED:
             return has_its_own(call) or call.of in MADE_BY or call.kind == "partition"

@@ -57,7 +57,7 @@ def test_the_numbers_of_what_is_asked_are_those_of_the_library() -> None:
         ("MPI_Send_c", ["served(comm", "(Word)count"]),
         ("MPI_Isend", ["request, sizeof *request"]),
         ("MPI_Gatherv_c", ['refused(comm, "MPI_Gatherv_c"']),
-        ("MPI_Win_create", ['refused(comm, "MPI_Win_create", "Use messages between clusters']),
+        ("MPI_Win_create", ['refused(comm, "MPI_Win_create", "Use a communicator of one cluster']),
     ],
 )
 def test_a_function_goes_to_python_or_is_refused_where_a_handle_spans_clusters(

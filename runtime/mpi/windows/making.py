@@ -1,0 +1,210 @@
+"""Makes windows over several clusters, and gives their class the methods of such windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, wraps
+from typing import Any, NoReturn
+
+from mpi4py import MPI
+
+from runtime.calls import LOCAL, NATIVE, every_call, of_kind
+from runtime.mpi.errors import GridMPIError, NotOnTheGrid, tell
+from runtime.mpi.process.options import handle_as_asked
+from runtime.mpi.process.place import here
+from runtime.mpi.progress.latest_calls import write_down
+from runtime.mpi.values.faults import Wrong, WrongArgument, as_mpi, check_kind
+from runtime.mpi.values.handles import named_like
+from runtime.mpi.windows.face import Win
+from runtime.mpi.windows.shared_memory import share
+from runtime.mpi.windows.window import GridWindow
+from runtime.windows.epochs import WrongEpoch
+
+_windows: dict[int, Win] = {}
+"""Those that the program has, by their handles: callbacks of MPI know no more."""
+
+
+def make(cls: type[Win], name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Win:
+    """Make a window of a communicator over several clusters, as the call `name` is to make it."""
+    if here().has_replicas:
+        raise NotOnTheGrid(
+            f"Win.{name} is not possible where ranks have replicas",
+            cause="replicas of a rank would each change the memory of its targets",
+            cure="Use messages and collectives there",
+        )
+    given = of_kind("window", of=("Win",))[name].named(args, kwargs)
+    comm = given.pop("comm")
+    check_kind(comm, MPI.Intracomm, "comm")
+    give_methods()
+    write_down(name, comm)
+    own = comm.Dup()
+    try:
+        with as_mpi(comm):
+            shared = None
+            if name == "Allocate_shared":
+                shared = share(own, int(given["size"]))
+                unit, info = given.get("disp_unit", 1), given.get("info", MPI.INFO_NULL)
+                native = MPI.Win.Create(shared.part(own.rank), unit, info, MPI.COMM_SELF)
+            else:
+                native = getattr(MPI.Win, name)(**given, comm=MPI.COMM_SELF)
+    except BaseException:
+        own.Free()
+        raise
+    inside: Any = None if name == "Create_dynamic" else native.tomemory()
+    memory = None if inside is None else memoryview(inside)
+    grid = GridWindow(own, comm._members, native, memory)
+    grid.shared = shared
+    made = MPI.Win.__new__(cls, native)
+    made._grid = grid
+    _windows[native.handle] = made
+    return handle_as_asked(made, MPI.ERRORS_ARE_FATAL)
+
+
+@cache
+def give_methods() -> None:
+    """Give the class of windows its methods for windows over several clusters, once."""
+    for name, method in vars(_InTheirWay).items():
+        if not name.startswith("_"):
+            setattr(Win, name, method)
+    for row in every_call():
+        if row.of == "Win" and row.grid != NATIVE and row.name not in vars(Win):
+            setattr(Win, row.name, _either(row.name, row.how != LOCAL))
+    for name, found in (("group_size", "size"), ("group_rank", "rank")):
+        setattr(Win, name, _either_property(name, found))
+
+
+def _either(name: str, is_told: bool) -> Callable[..., Any]:
+    """Return the method that is native MPI's for a window of one cluster."""
+    native, ours = getattr(MPI.Win, name), getattr(GridWindow, name)
+
+    def call(self: Win, *args: Any, **kwargs: Any) -> Any:
+        grid = self._grid
+        if grid is None:
+            return native(self, *args, **kwargs)
+        if is_told:
+            write_down(name, grid.comm)
+        try:
+            return ours(grid, *args, **kwargs)
+        except (WrongArgument, WrongEpoch, MPI.Exception, GridMPIError) as fault:
+            _fail(self, name, fault)
+
+    return named_like(native, call)
+
+
+def _fail(win: Win, name: str, fault: Exception) -> None:
+    """Call the error handler of a window; raises, unless that returns."""
+    error: Exception = fault
+    if isinstance(fault, WrongArgument | WrongEpoch):
+        kind = fault.wrong if isinstance(fault, WrongArgument) else Wrong.EPOCH
+        error = MPI.Exception(getattr(MPI, kind))
+        error.add_note(f"Win.{name}: {fault}")
+        error.__suppress_context__ = True  # it says the same
+    tell(win, error)
+
+
+def _either_property(name: str, ours: str) -> property:
+    native: Any = getattr(MPI.Win, name)
+
+    def found(self: Win) -> int:
+        grid = self._grid
+        return int(native.__get__(self) if grid is None else getattr(grid.members, ours))
+
+    return property(found, doc=native.__doc__)
+
+
+def free(win: Win) -> None:
+    """Free a window over several clusters."""
+    grid = win._grid
+    assert grid is not None, "it has members in several clusters"
+    write_down("Free", grid.comm)
+    try:
+        grid.epochs.check_free()
+    except WrongEpoch as fault:
+        _fail(win, "Free", fault)
+        return
+    handle = _handle_of(win)
+    try:
+        grid.Free()
+    except (MPI.Exception, GridMPIError) as fault:
+        _fail(win, "Free", fault)
+    finally:
+        MPI.Win.Free(win)
+        _windows.pop(handle, None)
+        win._grid = None
+
+
+def _handle_of(win: MPI.Win) -> int:
+    attribute: Any = vars(MPI.Win)["handle"]
+    found: int = attribute.__get__(win)
+    return found
+
+
+def _check_handle(win: Win) -> None:
+    if win._grid is not None:
+        _refuse_handle()
+
+
+def _refuse_handle() -> NoReturn:
+    raise NotOnTheGrid(
+        "The window has members in several clusters: there is no handle of it, and native code"
+        " that was given one would see this process alone",
+        cure="Access it in Python, or make a window of MPI.COMM_CLUSTER for native code",
+    )
+
+
+def _with_face(callback: Any) -> Any:
+    """Return a function that gets the window of the program for one that MPI knows."""
+    if not callable(callback):
+        return callback
+
+    @wraps(callback)
+    def with_face(win: MPI.Win, *args: Any) -> Any:
+        known = _windows.get(win.handle) if win else None
+        return callback(Win(win) if known is None else known, *args)
+
+    return with_face
+
+
+class _InTheirWay(Win):
+    """Methods of all windows that are no calls of `GridWindow`."""
+
+    def Get_attr(self, keyval: int) -> Any:
+        """Return an attribute."""
+        grid = self._grid
+        if keyval == MPI.WIN_CREATE_FLAVOR and grid is not None and grid.shared is not None:
+            return MPI.WIN_FLAVOR_SHARED
+        return MPI.Win.Get_attr(self, keyval)
+
+    @property
+    def flavor(self) -> int:  # type: ignore[override]  # as in mpi4py, which sets none
+        """The way in which the window was made."""
+        found: Any = self.Get_attr(MPI.WIN_CREATE_FLAVOR)
+        return int(found)
+
+    @property
+    def handle(self) -> int:  # type: ignore[override]  # as above
+        """MPI handle."""
+        _check_handle(self)
+        return _handle_of(self)
+
+    def toint(self) -> int:
+        """Return the handle as a number."""
+        _check_handle(self)
+        return MPI.Win.toint(self)
+
+    def py2f(self) -> int:
+        """Return the handle of Fortran."""
+        _check_handle(self)
+        return MPI.Win.py2f(self)
+
+    @classmethod
+    def Create_keyval(
+        cls, copy_fn: Any = None, delete_fn: Any = None, nopython: bool = False
+    ) -> int:
+        """Return a new attribute key."""
+        return MPI.Win.Create_keyval(_with_face(copy_fn), _with_face(delete_fn), nopython)
+
+    @classmethod
+    def Create_errhandler(cls, errhandler_fn: Any) -> MPI.Errhandler:
+        """Return a new error handler."""
+        return MPI.Win.Create_errhandler(_with_face(errhandler_fn))

@@ -1,0 +1,729 @@
+"""A window over several clusters: one process's memory, and its way to that of the others.
+
+Accesses are requests to the port of the target, in this cluster too: native MPI would wake nobody,
+and two ways to one memory would not be atomic to each other. A request that waits for a lock holds
+those behind it up at the target, so `Lock` waits for nobody: a lock, what is done with it and its
+end need one round trip together. A target answers `Unlock` and `Flush` once all before it is done.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from mpi4py import MPI
+
+from runtime.mpi.communicators.groups import group_of, members_of
+from runtime.mpi.progress.mailboxes import HEAD, SERVED
+from runtime.mpi.progress.operations import Finished, Operation
+from runtime.mpi.requests.requests import new_request
+from runtime.mpi.values.faults import Wrong, WrongArgument
+from runtime.mpi.values.numbers import integer
+from runtime.mpi.values.specs import Spec, read
+from runtime.mpi.windows.places import (
+    TargetPlace,
+    basic_of,
+    check_sizes,
+    operation_of,
+    place_of,
+    single,
+    unit_of,
+)
+from runtime.mpi.windows.reducing import reduce
+from runtime.mpi.windows.waiting import AllOf, Answered, Awaited, ToItself
+from runtime.services import Effect, SendRequest, ServicePort
+from runtime.windows.epochs import Epoch, WindowEpochs, WrongEpoch
+from runtime.windows.requests import NO_OP, AnswerCode, RequestHeader, RequestKind
+from runtime.windows.runs import bounds_of, packed, pieces, size_of
+from runtime.windows.target import AttachedMemory, OneMemory, WindowTarget
+
+if TYPE_CHECKING:
+    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.mpi.windows.shared_memory import SharedMemory
+    from runtime.windows.runs import Run
+
+AT_ONCE = 1 << 20
+"""At most so many bytes are reduced, or copied for an answer, while others have to wait."""
+
+_MOST_RUNS = 1 << 15
+
+_MOST_UNFINISHED = 64
+"""So many operations are kept before those that are done are forgotten."""
+
+
+class GridWindow:
+    """One process's part of a window; `comm` is its own duplicate of the communicator.
+
+    Methods have the names and arguments of MPI's. They raise `WrongEpoch` and `WrongArgument`,
+    which the caller turns into MPI's errors.
+    """
+
+    def __init__(
+        self, comm: Any, parent: CommunicatorMembers, native: MPI.Win, memory: memoryview | None
+    ) -> None:
+        """Serve memory; without any it is a window to which parts are attached."""
+        self.comm, self.native, self._parent = comm, native, parent
+        m: CommunicatorMembers = comm._members
+        self.members = m
+        self.engine: Engine = m.engine
+        self.is_dynamic = memory is None
+        self.shared: SharedMemory | None = None
+        """The memory of all ranks, where they share it."""
+        self.target = WindowTarget(
+            AttachedMemory() if memory is None else OneMemory(memory), reduce
+        )
+        self.epochs = WindowEpochs()
+        self.posts: Counter[int] = Counter()
+        """Whose exposure epochs have begun for this process, less those that it has used."""
+        self._ranks = {index: rank for rank, index in enumerate(m.peers)}
+        self._fences = 0
+        self._sent = [0] * m.size
+        self._unfinished: dict[int, list[Operation]] = {}
+        self._touched: set[int] = set()
+        self._has_lock: dict[int, bool] = {}
+        self._answers: dict[int, Answered] = {}
+        self._token = 0
+        self._head = HEAD.pack(m.context, True, m.engine.me, SERVED)
+        with self.engine.lock:
+            port_of(self.engine).open(m.context, self)
+        size = 0 if memory is None else len(memory)
+        told = comm.allgather((size, native.Get_attr(MPI.WIN_DISP_UNIT)))
+        self._sizes = [one for one, _ in told]
+        self._units = [one for _, one in told]
+
+    # --- the service ------------------------------------------------------------------------------
+
+    def admits(self, source: int) -> bool:
+        """Return whether a process does not wait for the lock."""
+        return self.target.admits(source)
+
+    def may_wait(self, header: bytes) -> bool:
+        """Return whether it is a request for the lock."""
+        return header[0] == RequestKind.LOCK
+
+    def room(self, source: int, header: bytes, size: int) -> memoryview | None:  # noqa: ARG002 - others may need the source
+        """Return where data go: into the window, or where they were asked for."""
+        told = RequestHeader.of(header)
+        if told.kind != RequestKind.ANSWER:
+            return self.target.room(told, size)
+        waiting = self._answers.get(told.token)
+        into = None if waiting is None or told.operation != AnswerCode.DONE else waiting.into
+        return into if into is not None and len(into) == size else None
+
+    def handle(self, source: int, header: bytes, body: memoryview | None) -> Iterable[Effect]:
+        """Serve a request, or take an answer."""
+        told = RequestHeader.of(header)
+        if told.kind == RequestKind.ANSWER:
+            waiting = self._answers.pop(told.token, None)
+            if waiting is not None and told.operation == AnswerCode.DONE:
+                waiting.answer(body)
+            elif waiting is not None:
+                rank, said = self._ranks[source], bytes(body or b"").decode()
+                waiting.refuse(self._outside(f"an access to rank {rank} was refused there: {said}"))
+            return ()
+        if told.kind == RequestKind.POST:
+            self.posts[self._ranks[source]] += 1
+            return ()
+        return self.target.handle(source, told, body)
+
+    def lost(self, source: int) -> Iterable[Effect]:
+        """Go on without a lost process; what waits for it finds out itself."""
+        return self.target.lost(source)
+
+    def _send(self, rank: int, header: RequestHeader, *body: memoryview) -> Operation | None:
+        """Send a request; return the operation to wait for, if its body is still needed."""
+        m, engine = self.members, self.engine
+        index = m.peers[rank]
+        with engine.lock:
+            if self._parent.recovery.is_closed and self._parent.recovery.error is not None:
+                raise self._parent.recovery.error
+            if index == engine.me:
+                here = ToItself(index, body)
+                port_of(engine).arrived(m.context, header.packed(), here)
+                return None
+            if engine.connections is None or index in engine.losses.gone:
+                error = engine.losses.of(index)
+                raise error if error is not None else RuntimeError("the connections are closed")
+            outgoing = engine.connections.send(index, self._head + header.packed(), body)
+            engine.wake()
+            if outgoing.done and outgoing.error is None:
+                return None
+            return engine.far_send(outgoing, rank, index, self._parent.recovery)
+
+    def _ask(self, rank: int, header: RequestHeader, what: str, *body: memoryview,
+             into: memoryview | None = None) -> list[Operation]:  # fmt: skip
+        """Send a request that is answered; return what to wait for."""
+        index = self.members.peers[rank]
+        answer = Answered(self.engine, self._parent.recovery, index, what, into)
+        with self.engine.lock:
+            self._token += 1
+            token = self._token
+            self._answers[token] = answer
+            try:
+                sent = self._send(rank, header._replace(token=token), *body)
+            except BaseException:
+                del self._answers[token]
+                raise
+        return [answer] if sent is None else [sent, answer]
+
+    # --- accesses ---------------------------------------------------------------------------------
+
+    def Put(self, origin: Any, target_rank: int, target: Any = None) -> None:
+        """Put data into the memory of a rank."""
+        self._put(origin, target_rank, target)
+
+    def Rput(self, origin: Any, target_rank: int, target: Any = None) -> MPI.Request:
+        """Put data, with a request that is done when they may be changed."""
+        return self._request(self._put(origin, target_rank, target, requested=True))
+
+    def Get(self, origin: Any, target_rank: int, target: Any = None) -> None:
+        """Get data from the memory of a rank."""
+        self._get(origin, target_rank, target)
+
+    def Rget(self, origin: Any, target_rank: int, target: Any = None) -> MPI.Request:
+        """Get data, with a request that is done when they are here."""
+        return self._request(self._get(origin, target_rank, target, requested=True))
+
+    def Accumulate(
+        self, origin: Any, target_rank: int, target: Any = None, op: MPI.Op = MPI.SUM
+    ) -> None:
+        """Reduce data into the memory of a rank."""
+        self._accumulate(origin, None, target_rank, target, op)
+
+    def Raccumulate(
+        self, origin: Any, target_rank: int, target: Any = None, op: MPI.Op = MPI.SUM
+    ) -> MPI.Request:
+        """Reduce data, with a request that is done when they may be changed."""
+        return self._request(
+            self._accumulate(origin, None, target_rank, target, op, requested=True)
+        )
+
+    def Get_accumulate(
+        self, origin: Any, result: Any, target_rank: int, target: Any = None, op: MPI.Op = MPI.SUM
+    ) -> None:
+        """Get what is in the memory of a rank, and reduce data into it."""
+        self._accumulate(origin, result, target_rank, target, op)
+
+    def Rget_accumulate(
+        self, origin: Any, result: Any, target_rank: int, target: Any = None, op: MPI.Op = MPI.SUM
+    ) -> MPI.Request:
+        """Do that, with a request that is done when the result is here."""
+        return self._request(
+            self._accumulate(origin, result, target_rank, target, op, requested=True)
+        )
+
+    def Fetch_and_op(
+        self, origin: Any, result: Any, target_rank: int, target_disp: int = 0,
+        op: MPI.Op = MPI.SUM,
+    ) -> None:  # fmt: skip
+        """Get one element of the memory of a rank, and reduce another into it."""
+        got = single(result, readonly=False, what="result")
+        given = None if op == MPI.NO_OP and origin is None else single(
+            origin, readonly=True, what="origin"
+        )  # fmt: skip
+        if given is not None and given.datatype != got.datatype:
+            raise ValueError("mismatch in origin and result MPI datatypes")
+        sent = got if given is None else given
+        self._accumulate(sent, got, target_rank, target_disp, op)
+
+    def Compare_and_swap(
+        self, origin: Any, compare: Any, result: Any, target_rank: int, target_disp: int = 0
+    ) -> None:
+        """Get one element of the memory of a rank, and replace it if it is as expected."""
+        new = single(origin, readonly=True, what="origin")
+        old = single(compare, readonly=True, what="compare")
+        got = single(result, readonly=False, what="result")
+        if new.datatype != old.datatype:
+            raise ValueError("mismatch in origin and compare MPI datatypes")
+        if new.datatype != got.datatype:
+            raise ValueError("mismatch in origin and result MPI datatypes")
+        with self._accessing(target_rank, "Compare_and_swap") as rank:
+            if rank is None:
+                return
+            place = place_of(got, integer(target_disp))
+            start = self._start(rank, place, "Compare_and_swap")
+            data = (_flat(old.pack()), _flat(new.pack()))
+            what = self._what("a Compare_and_swap", rank)
+            self._gather(
+                rank, RequestHeader(RequestKind.COMPARE_AND_SWAP), place, start, got, what, data
+            )
+
+    def _put(
+        self, origin: Any, target_rank: Any, target: Any, *, requested: bool = False
+    ) -> Operation:
+        with self._accessing(target_rank, "Put", requested=requested) as rank:
+            if rank is None:
+                return Finished()
+            spec = read(origin, readonly=True)
+            place = place_of(spec, target)
+            check_sizes(spec.nbytes, place, "what is put")
+            start = self._start(rank, place, "Put")
+            return self._scatter(
+                rank, RequestHeader(RequestKind.PUT), place, start, _flat(spec.pack()), 1
+            )
+
+    def _get(
+        self, origin: Any, target_rank: Any, target: Any, *, requested: bool = False
+    ) -> Operation:
+        with self._accessing(target_rank, "Get", requested=requested) as rank:
+            if rank is None:
+                return Finished()
+            spec = read(origin, readonly=False)
+            place = place_of(spec, target)
+            check_sizes(spec.nbytes, place, "the buffer")
+            start = self._start(rank, place, "Get")
+            what = self._what("data", rank)
+            return self._gather(rank, RequestHeader(RequestKind.GET), place, start, spec, what)
+
+    def _accumulate(
+        self, origin: Any, result: Any, target_rank: Any, target: Any, op: Any,
+        *, requested: bool = False,
+    ) -> Operation:  # fmt: skip
+        name = "Accumulate" if result is None else "Get_accumulate"
+        with self._accessing(target_rank, name, requested=requested) as rank:
+            if rank is None:
+                return Finished()
+            got = None
+            if result is not None:
+                got = result if isinstance(result, Spec) else read(result, readonly=False)
+            is_read_only = got is not None and op == MPI.NO_OP
+            if isinstance(origin, Spec):
+                spec = origin
+            elif is_read_only and got is not None:
+                spec = got
+            else:
+                spec = read(origin, readonly=True)
+            place = place_of(got if got is not None else spec, target)
+            if not place.size:
+                return Finished()
+            if not is_read_only:
+                check_sizes(spec.nbytes, place, "what is sent")
+            basic = basic_of(place.basics)
+            operation = operation_of(op, basic)
+            start = self._start(rank, place, name)
+            data = memoryview(b"") if operation == NO_OP else _flat(spec.pack())
+            unit = unit_of(basic)
+            if got is None:
+                if operation == NO_OP:
+                    return Finished()
+                header = RequestHeader(RequestKind.ACCUMULATE, operation, basic)
+                return self._scatter(rank, header, place, start, data, unit)
+            check_sizes(got.nbytes, place, "the result")
+            header = RequestHeader(RequestKind.GET_ACCUMULATE, operation, basic)
+            what = self._what("data", rank)
+            return self._gather(
+                rank, header, place, start, got, what, (data,) if data else (), unit
+            )
+
+    @contextmanager
+    def _accessing(self, rank: Any, call: str, *, requested: bool = False) -> Iterator[int | None]:
+        """Check that a rank can be accessed now, and hand it on; None for PROC_NULL."""
+        found = integer(rank)
+        if found == MPI.PROC_NULL:
+            yield None
+            return
+        self._check_rank(found)
+        try:
+            self.epochs.check_access(found, requested=requested)
+        except WrongEpoch as fault:
+            raise WrongEpoch(f"{call} to rank {found}: {fault}") from None
+        with self.engine.lock:
+            if self.epochs.access is Epoch.ALL_LOCKED and found not in self._has_lock:
+                self._send(found, RequestHeader(RequestKind.LOCK))
+                self._has_lock[found] = True
+            yield found
+
+    def _check_rank(self, rank: int) -> None:
+        if not 0 <= rank < self.members.size:
+            text = f"rank {rank} is not between 0 and {self.members.size - 1}"
+            raise WrongArgument(Wrong.RANK, text)
+
+    def _start(self, rank: int, place: TargetPlace, call: str) -> int:
+        """Return the first byte of a place at a rank; raises WrongArgument where it is outside."""
+        start: int = place.displacement * self._units[rank]
+        if self.is_dynamic:
+            return place.displacement
+        low, high = bounds_of(place.runs)
+        if place.size and not 0 <= start + low <= start + high <= self._sizes[rank]:
+            raise self._outside(
+                f"{call} to rank {rank} wants bytes {start + low} to {start + high} of its window,"
+                f" which has {self._sizes[rank]} (displacement {place.displacement}, of"
+                f" {self._units[rank]} bytes each)"
+            )
+        return start
+
+    def _outside(self, text: str) -> MPI.Exception:
+        error = MPI.Exception(MPI.ERR_RMA_RANGE)
+        error.add_note(text)
+        return error
+
+    def _what(self, what: str, rank: int) -> str:
+        return f"{what} of rank {rank} ({self.engine.name_of(self.members.peers[rank])})"
+
+    def _scatter(  # noqa: PLR0917 - a request, and what goes with it
+        self,
+        rank: int,
+        header: RequestHeader,
+        place: TargetPlace,
+        start: int,
+        data: memoryview,
+        unit: int,
+    ) -> Operation:
+        """Send data to a place of a rank."""
+        most = AT_ONCE if header.kind == RequestKind.ACCUMULATE else len(data) or 1
+        waiting: list[Operation] = []
+        at = 0
+        for piece in _pieces(place.runs, most, unit):
+            size = size_of(piece)
+            told, *body = self._addressed(header, start, piece, data[at : at + size])
+            self._take_note(rank)
+            sent = self._send(rank, told, *body)
+            waiting += [] if sent is None else [sent]
+            at += size
+        return self._keep(rank, waiting, None)
+
+    def _gather(  # noqa: PLR0917 - as above
+        self, rank: int, header: RequestHeader, place: TargetPlace, start: int, spec: Spec,
+        what: str, data: Sequence[memoryview] = (), unit: int = 1,
+    ) -> Operation:  # fmt: skip
+        """Send a request to a place of a rank, perhaps with data, whose answer has data, too."""
+        view = spec.view
+        into = memoryview(bytearray(spec.nbytes)) if view is None else view
+        into = into if into.format == "B" else into.cast("B")
+        waiting: list[Operation] = []
+        at = 0
+        for piece in _pieces(place.runs, AT_ONCE, unit):
+            size = size_of(piece)
+            sent = [one[at : at + size] for one in data]
+            told, *body = self._addressed(header, start, piece, *sent)
+            self._take_note(rank)
+            waiting += self._ask(rank, told, what, *body, into=into[at : at + size])
+            at += size
+        return self._keep(rank, waiting, (lambda: spec.unpack(into)) if view is None else None)
+
+    def _addressed(
+        self, header: RequestHeader, start: int, piece: Sequence[Run], *data: memoryview
+    ) -> tuple[Any, ...]:
+        """Return a header with the place of a piece, and the body of its request."""
+        told = header._replace(epoch=self._fences)
+        if len(piece) == 1 and piece[0].times == 1:
+            return (told._replace(start=start + piece[0].start, length=piece[0].length), *data)
+        runs = memoryview(packed(piece))
+        return (told._replace(start=start, runs=len(piece)), runs, *data)
+
+    def _take_note(self, rank: int) -> None:
+        self._sent[rank] += 1
+        self._touched.add(rank)
+
+    def _keep(
+        self, rank: int, waiting: Sequence[Operation], then: Callable[[], object] | None
+    ) -> Operation:
+        """Keep an access until a synchronisation, and return it."""
+        if not waiting:
+            return Finished()
+        made = AllOf(waiting, then)
+        kept = self._unfinished.setdefault(rank, [])
+        if len(kept) >= _MOST_UNFINISHED:
+            kept[:] = [one for one in kept if not one.test() or one.error is not None]
+        kept.append(made)
+        return made
+
+    def _request(self, operation: Operation) -> MPI.Request:
+        return new_request(self.members, operation)
+
+    # --- ends of accesses -------------------------------------------------------------------------
+
+    def _finish(self, ranks: Iterable[int], more: Sequence[Operation] = ()) -> None:
+        """Wait until what was begun with some ranks is done here; raises the first error."""
+        operations = [*more]
+        for rank in ranks:
+            operations[:0] = self._unfinished.pop(rank, ())
+        self.engine.waits.wait_for(*operations)
+
+    def _flush(self, ranks: Iterable[int]) -> None:
+        """Wait until all is done at some ranks, too."""
+        asked: list[Operation] = []
+        ranks = [*ranks]
+        for rank in ranks:
+            if rank in self._touched:
+                self._touched.discard(rank)
+                what = self._what("the end of accesses to the memory", rank)
+                asked += self._ask(rank, RequestHeader(RequestKind.FLUSH), what)
+        self._finish(ranks, asked)
+
+    def Flush(self, rank: int) -> None:
+        """Wait until all accesses to a rank are done there."""
+        self._flush(self._locked(rank))
+
+    def Flush_all(self) -> None:
+        """Wait until all accesses are done at their targets."""
+        self.epochs.check_locked()
+        self._flush(sorted({*self._touched, *self._unfinished}))
+
+    def Flush_local(self, rank: int) -> None:
+        """Wait until all accesses to a rank are done here."""
+        self._finish(self._locked(rank))
+
+    def Flush_local_all(self) -> None:
+        """Wait until all accesses are done here."""
+        self.epochs.check_locked()
+        self._finish(sorted(self._unfinished))
+
+    def Sync(self) -> None:
+        """Do nothing: there is one copy of the memory."""
+
+    def _locked(self, rank: Any) -> Sequence[int]:
+        found = integer(rank)
+        if found == MPI.PROC_NULL:
+            return ()
+        self._check_rank(found)
+        self.epochs.check_locked(found)
+        return (found,)
+
+    # --- locks ------------------------------------------------------------------------------------
+
+    def Lock(self, rank: int, lock_type: int = MPI.LOCK_EXCLUSIVE, assertion: int = 0) -> None:
+        """Lock a rank. Only the lock of this process itself is waited for."""
+        found = integer(rank)
+        if found == MPI.PROC_NULL:
+            return
+        self._check_rank(found)
+        if lock_type not in (MPI.LOCK_EXCLUSIVE, MPI.LOCK_SHARED):
+            raise WrongArgument(Wrong.LOCKTYPE, f"{lock_type} is no type of a lock")
+        with self.engine.lock:
+            self.epochs.lock(found)
+            has_lock = not integer(assertion) & MPI.MODE_NOCHECK
+            try:
+                if has_lock:
+                    exclusive = int(lock_type == MPI.LOCK_EXCLUSIVE)
+                    self._send(found, RequestHeader(RequestKind.LOCK, exclusive))
+            except BaseException:
+                self.epochs.unlock(found)
+                raise
+            self._has_lock[found] = has_lock
+        if has_lock and found == self.members.rank:
+            self._wait_for_own_lock()
+
+    def Unlock(self, rank: int) -> None:
+        """Wait until all accesses to a rank are done there, and give its lock back."""
+        found = integer(rank)
+        if found == MPI.PROC_NULL:
+            return
+        self._check_rank(found)
+        self.epochs.unlock(found)
+        self._unlock([found])
+
+    def Lock_all(self, assertion: int = 0) -> None:
+        """Lock all ranks, each where it is accessed; the own memory may be used at once."""
+        with self.engine.lock:
+            self.epochs.lock_all()
+            mine = self.members.rank
+            if integer(assertion) & MPI.MODE_NOCHECK:
+                self._has_lock = dict.fromkeys(range(self.members.size), False)
+                return
+            self._send(mine, RequestHeader(RequestKind.LOCK))
+            self._has_lock[mine] = True
+        self._wait_for_own_lock()
+
+    def Unlock_all(self) -> None:
+        """Wait until all accesses are done at their targets, and give all locks back."""
+        self.epochs.unlock_all()
+        self._unlock(sorted({*self._has_lock, *self._touched}))
+
+    def _unlock(self, ranks: Sequence[int]) -> None:
+        asked: list[Operation] = []
+        problem: BaseException | None = None
+        for rank in ranks:
+            has_lock = self._has_lock.pop(rank, False)
+            if not has_lock and rank not in self._touched:
+                continue
+            self._touched.discard(rank)
+            what = self._what("the end of accesses to the memory, or the lock,", rank)
+            try:
+                asked += self._ask(rank, RequestHeader(RequestKind.UNLOCK, int(has_lock)), what)
+            except MPI.Exception as error:
+                problem = problem or error
+        self._finish(ranks, asked)
+        if problem is not None:
+            raise problem
+
+    def _wait_for_own_lock(self) -> None:
+        me, lock = self.engine.me, self.target.lock
+        self._wait("the lock of its own memory", (), lambda: not lock.waits(me))
+
+    # --- fences, and epochs of groups -------------------------------------------------------------
+
+    def Fence(self, assertion: int = 0) -> None:
+        """End the accesses of all ranks, and begin others."""
+        with self.engine.lock:
+            self.epochs.fence(succeeds=not integer(assertion) & MPI.MODE_NOSUCCEED)
+        if self.is_dynamic:  # its targets alone know what is outside
+            self._flush(sorted({*self._touched, *self._unfinished}))
+        self._finish(sorted(self._unfinished))
+        sent, mine = array("q", self._sent), array("q", [0])
+        self.comm.Reduce_scatter_block(sent, mine)
+        applied, epoch = self.target.applied, self._fences
+        others = [one for one in self.members.peers if one != self.engine.me]
+        if applied[epoch] < mine[0]:
+            self._wait("accesses to its memory", others, lambda: applied[epoch] >= mine[0])
+        del applied[epoch]
+        self._fences += 1
+        self._sent = [0] * self.members.size
+        self._touched.clear()
+
+    def Start(self, group: MPI.Group, assertion: int = 0) -> None:
+        """Begin to access the ranks of a group, once they allow it."""
+        ranks = self._ranks_of(group)
+        self.epochs.start(ranks)
+        if integer(assertion) & MPI.MODE_NOCHECK:
+            return
+        for rank in ranks:
+            what = self._what("a Post", rank)
+            self._wait(what, (self.members.peers[rank],), lambda at=rank: self.posts[at] > 0)  # type: ignore[misc]  # a default of a lambda
+            self.posts[rank] -= 1
+
+    def Complete(self) -> None:
+        """End the accesses that `Start` has begun."""
+        ranks = sorted(self.epochs.complete())
+        if self.is_dynamic:
+            self._flush(ranks)
+        else:
+            self._finish(ranks)
+        self._touched.difference_update(ranks)
+        for rank in ranks:
+            self._send(rank, RequestHeader(RequestKind.COMPLETE))
+
+    def Post(self, group: MPI.Group, assertion: int = 0) -> None:
+        """Let the ranks of a group access this memory."""
+        ranks = self._ranks_of(group)
+        self.epochs.post(ranks)
+        if not integer(assertion) & MPI.MODE_NOCHECK:
+            for rank in ranks:
+                self._send(rank, RequestHeader(RequestKind.POST))
+
+    def Wait(self) -> None:
+        """Wait until all ranks that `Post` has named have ended their accesses."""
+        for rank in sorted(self.epochs.wait()):
+            index = self.members.peers[rank]
+            what = self._what("a Complete", rank)
+            self._wait(what, (index,), lambda at=index: self.target.completed[at] > 0)  # type: ignore[misc]  # a default of a lambda
+        self._end_exposure()
+
+    def Test(self) -> bool:
+        """Return whether they have, and end the epoch if so."""
+        ranks = self.epochs.wait()
+        self.engine.ask()
+        with self.engine.lock:
+            peers = [self.members.peers[rank] for rank in ranks]
+            is_over = all(self.target.completed[one] for one in peers)
+        if is_over:
+            self._end_exposure()
+        return is_over
+
+    def _end_exposure(self) -> None:
+        with self.engine.lock:
+            for rank in self.epochs.wait():
+                self.target.completed[self.members.peers[rank]] -= 1
+            self.epochs.exposed_to = None
+
+    def _ranks_of(self, group: MPI.Group) -> list[int]:
+        indexes = members_of(group, self.engine)
+        strangers = [one for one in indexes if one not in self._ranks]
+        if strangers:
+            name = self.engine.name_of(strangers[0])
+            raise WrongArgument(Wrong.GROUP, f"{name} is not in the group of the window")
+        return [self._ranks[one] for one in indexes]
+
+    def _wait(self, what: str, indexes: Sequence[int], is_there: Callable[[], bool]) -> None:
+        recovery = self._parent.recovery
+        self.engine.waits.wait_for(Awaited(self.engine, recovery, indexes, what, is_there))
+
+    # --- memory and facts -------------------------------------------------------------------------
+
+    def Attach(self, memory: Any) -> None:
+        """Let a part of the memory of this process belong to the window."""
+        attached = self._attached()
+        part: Any = MPI.buffer.frombuffer(memory, readonly=False)
+        with self.engine.lock:
+            attached.attach(MPI.Get_address(memory), memoryview(part))
+
+    def Detach(self, memory: Any) -> None:
+        """Let it belong to the window no more."""
+        attached = self._attached()
+        with self.engine.lock:
+            if not attached.detach(MPI.Get_address(memory)):
+                text = "this memory is not attached to the window"
+                raise WrongArgument(Wrong.ATTACH, text)
+
+    def _attached(self) -> AttachedMemory:
+        memory = self.target.memory
+        if not isinstance(memory, AttachedMemory):
+            text = "only a window of Create_dynamic takes more memory"
+            raise WrongArgument(Wrong.FLAVOR, text)
+        return memory
+
+    def Get_group(self) -> MPI.Group:
+        """Return the group of the window."""
+        return group_of(self.engine, self.members.group)
+
+    def Shared_query(self, rank: int) -> tuple[MPI.buffer, int]:
+        """Return memory that this process shares with a rank, and the size of its units.
+
+        Where a window shares none it has the own memory, and nothing of others.
+        """
+        found = integer(rank)
+        if self.shared is not None and found == MPI.PROC_NULL:
+            found = next((at for at, size in enumerate(self.shared.sizes) if size), 0)
+        if self.shared is not None:
+            self._check_rank(found)
+            return MPI.buffer(self.shared.part(found)), self._units[found]
+        if found == self.members.rank:
+            return self.native.tomemory(), self._units[found]
+        return MPI.buffer(b""), 1
+
+    def Free(self) -> None:
+        """Wait until all have called this, and give the window up."""
+        self.epochs.check_free()
+        try:
+            self._flush(sorted({*self._touched, *self._unfinished}))
+            self.comm.Barrier()
+        finally:
+            with self.engine.lock:
+                port_of(self.engine).close(self.members.context)
+                self.target.memory = OneMemory(memoryview(b""))
+            self.comm.Free()
+
+
+def port_of(engine: Engine) -> ServicePort:
+    """Return the port of this process; the first call opens it. The lock is held."""
+    port = engine.port
+    if port is None:
+        port = engine.port = ServicePort(lambda key, send: _carry_out(engine, key, send))
+    return port
+
+
+def _carry_out(engine: Engine, key: bytes, send: SendRequest) -> None:
+    """Send what a service says. Nobody waits for that: a lost receiver needs no answer."""
+    port = engine.port
+    assert port is not None, "it calls this"
+    if send.to == engine.me:
+        port.arrived(key, send.header, ToItself(send.to, send.body))
+    elif engine.connections is not None and send.to not in engine.losses.gone:
+        head = HEAD.pack(key, True, engine.me, SERVED)
+        engine.connections.send(send.to, head + send.header, send.body)
+
+
+def _flat(data: Any) -> memoryview:
+    view = memoryview(data)
+    return view if view.format == "B" and view.ndim == 1 else view.cast("B")
+
+
+def _pieces(runs: Sequence[Run], most: int, unit: int) -> Iterator[list[Run]]:
+    """Yield runs in pieces that one request carries."""
+    for piece in pieces(runs, max(most, unit), unit):
+        for at in range(0, len(piece), _MOST_RUNS):
+            yield piece[at : at + _MOST_RUNS]

@@ -1,0 +1,12 @@
+"""What a rank does for others while its program computes: requests that come in, and their order.
+
+A service is a pure machine: a request comes in, effects go out. `port` keeps the order of requests
+and lets their data come in where they belong; the engine of a rank carries the effects out. Windows
+are the first service.
+"""
+
+from __future__ import annotations
+
+from runtime.services.port import Effect, IncomingBody, Resume, SendRequest, Service, ServicePort
+
+__all__ = ["Effect", "IncomingBody", "Resume", "SendRequest", "Service", "ServicePort"]

@@ -1,0 +1,200 @@
+"""Places in memory as runs of bytes: what a datatype describes, without the datatype.
+
+A run is `times` blocks of `length` bytes, `stride` bytes apart from the beginning of one to that of
+the next, the first of them at `start`. The bytes of several runs follow each other in their order:
+packed, as they travel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from struct import Struct
+from typing import Any, NamedTuple
+
+_RUN = Struct("<qqqq")
+
+_CODES: dict[int, Any] = {1: "B", 2: "H", 4: "I", 8: "Q"}
+"""Blocks of these sizes are copied by strides, without a loop."""
+
+
+class Run(NamedTuple):
+    """Equal blocks of bytes at equal distances."""
+
+    start: int
+    length: int
+    stride: int
+    times: int
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return self.length * self.times
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The first byte, and the one behind the last; blocks may go backwards."""
+        last = self.start + self.stride * (self.times - 1)
+        return min(self.start, last), max(self.start, last) + self.length
+
+    def moved(self, by: int) -> Run:
+        """Return the same run further on."""
+        return self._replace(start=self.start + by)
+
+
+def block(start: int, length: int) -> Run:
+    """Return a run of one block."""
+    return Run(start, length, length, 1)
+
+
+def size_of(runs: Iterable[Run]) -> int:
+    """Return how many bytes some runs have."""
+    return sum(one.length * one.times for one in runs)
+
+
+def bounds_of(runs: Iterable[Run]) -> tuple[int, int]:
+    """Return the first byte of some runs, and the one behind the last; (0, 0) where they have none.
+
+    >>> bounds_of([Run(8, 4, 16, 3), block(2, 2)])
+    (2, 44)
+    """
+    spans = [one.bounds for one in runs if one.length and one.times]
+    return (min(low for low, _ in spans), max(high for _, high in spans)) if spans else (0, 0)
+
+
+def joined(runs: Iterable[Run]) -> list[Run]:
+    """Return the same bytes in the same order with fewer runs, where neighbours are one block.
+
+    >>> joined([block(0, 4), block(4, 4), Run(16, 8, 8, 2)])
+    [Run(start=0, length=8, stride=8, times=1), Run(start=16, length=16, stride=16, times=1)]
+    """
+    found: list[Run] = []
+    for one in runs:
+        if not one.length or not one.times:
+            continue
+        run = one
+        if run.times > 1 and run.stride == run.length:
+            run = block(run.start, run.size)
+        last = found[-1] if found else None
+        if last is not None and last.times == run.times == 1:
+            if last.start + last.length == run.start:
+                found[-1] = block(last.start, last.length + run.length)
+                continue
+            if last.length == run.length and run.start > last.start:
+                found[-1] = Run(last.start, last.length, run.start - last.start, 2)
+                continue
+        elif (
+            last is not None
+            and run.times == 1
+            and last.length == run.length
+            and run.start == last.start + last.stride * last.times
+        ):
+            found[-1] = last._replace(times=last.times + 1)
+            continue
+        found.append(run)
+    return found
+
+
+def repeated(runs: Sequence[Run], count: int, extent: int) -> list[Run]:
+    """Return runs `count` times, `extent` bytes apart.
+
+    >>> repeated([block(0, 8)], 3, 16)
+    [Run(start=0, length=8, stride=16, times=3)]
+    """
+    if count == 1:
+        return list(runs)
+    if len(runs) == 1 and runs[0].times == 1:
+        start, length, _, _ = runs[0]
+        return joined([Run(start, length, extent, count)])
+    return joined(one.moved(extent * place) for place in range(count) for one in runs)
+
+
+def packed(runs: Sequence[Run]) -> bytes:
+    """Return runs as bytes."""
+    return b"".join(_RUN.pack(*one) for one in runs)
+
+
+def unpacked(data: memoryview) -> list[Run]:
+    """Return the runs in bytes.
+
+    >>> unpacked(memoryview(packed([Run(0, 8, 16, 3)])))
+    [Run(start=0, length=8, stride=16, times=3)]
+    """
+    return [Run(*one) for one in _RUN.iter_unpack(data)]
+
+
+RUN_BYTES = _RUN.size
+"""How many bytes a run takes as it travels."""
+
+
+def gather(memory: memoryview, runs: Sequence[Run]) -> memoryview:
+    """Return a copy of the bytes of runs."""
+    found = memoryview(bytearray(size_of(runs)))
+    for inside, outside in _pairs(memory, runs, found):
+        outside[:] = inside
+    return found
+
+
+def scatter(memory: memoryview, runs: Sequence[Run], data: memoryview) -> None:
+    """Copy bytes to where runs say."""
+    for inside, outside in _pairs(memory, runs, data):
+        inside[:] = outside
+
+
+def _pairs(
+    memory: memoryview, runs: Sequence[Run], data: memoryview
+) -> Iterator[tuple[memoryview, memoryview]]:
+    """Yield parts of the memory, each with the part of the packed bytes that it belongs to."""
+    at = 0
+    for start, length, stride, count in runs:
+        end = at + length * count
+        if count == 1:
+            yield memory[start : start + length], data[at:end]
+        elif length in _CODES and stride > 0 and stride % length == 0:
+            code, span = _CODES[length], stride * (count - 1) + length
+            whole = memory[start : start + span].cast(code)
+            yield whole[:: stride // length], data[at:end].cast(code)
+        else:
+            for place in range(count):
+                first = start + stride * place
+                yield memory[first : first + length], data[at + length * place :][:length]
+        at = end
+
+
+def pieces(runs: Sequence[Run], most: int, unit: int = 1) -> Iterator[list[Run]]:
+    """Yield runs in pieces of at most `most` bytes, each of whole units; the order stays.
+
+    >>> list(pieces([block(0, 10), Run(16, 2, 4, 3)], 6, 2))
+    [[Run(start=0, length=6, stride=6, times=1)], [Run(start=6, length=4, stride=4, times=1), \
+Run(start=16, length=2, stride=4, times=1)], [Run(start=20, length=2, stride=4, times=2)]]
+    """
+    most -= most % unit
+    piece: list[Run] = []
+    left = most
+    for run in runs:
+        rest = run
+        while rest.times:
+            if rest.times == 1:
+                taken = block(rest.start, min(rest.length, left))
+                rest = block(rest.start + taken.length, rest.length - taken.length)
+                if not rest.length:
+                    rest = rest._replace(times=0)
+            elif rest.length <= left:
+                whole = min(rest.times, left // rest.length)
+                taken = rest._replace(times=whole)
+                rest = rest._replace(
+                    start=rest.start + rest.stride * whole, times=rest.times - whole
+                )
+            elif rest.length > most and left == most:
+                yield from pieces([block(rest.start, rest.length)], most, unit)
+                rest = rest._replace(start=rest.start + rest.stride, times=rest.times - 1)
+                continue
+            else:
+                taken = rest._replace(times=0)
+            if taken.times and taken.length:
+                piece.append(taken)
+                left -= taken.size
+            if left == 0 or not taken.times:
+                yield piece
+                piece, left = [], most
+    if piece:
+        yield piece

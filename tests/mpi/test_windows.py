@@ -1,0 +1,266 @@
+"""Windows over several clusters: what ranks do to each other's memory, and errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.grids import Grid, SharedGrid, on
+
+pytestmark = pytest.mark.mpi
+
+
+@on("2+1")
+def test_puts_gets_and_reductions_reach_other_clusters_and_the_own_one(shared: SharedGrid) -> None:
+    said = shared(
+        """
+        from array import array
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        me, size = world.rank, world.size
+        window = MPI.Win.Allocate(8 * (4 + me), 8, comm=world)
+        mine = memoryview(window.tomemory()).cast("d")
+        for at in range(4 + me):
+            mine[at] = 10 * me + at
+        after = (me + 1) % size
+        window.Fence()
+        window.Put(array("d", [me + 0.5]), after, 2)
+        window.Fence()
+        found = array("d", [0] * 3)
+        window.Get(found, after)
+        window.Accumulate(array("d", [1]), 0, 3)
+        window.Fence()
+        sum_of_all = array("d", [0])
+        window.Lock_all()
+        window.Fetch_and_op(array("d", [100]), sum_of_all, 0, 0)
+        window.Unlock_all()
+        world.Barrier()
+        if me == 0:
+            window.Lock(0)
+            print(list(mine))
+            window.Unlock(0)
+        print(list(found))
+        print(window.group_size, window.Get_group().size, window.attrs[1:], window.flavor)
+        window.Free()
+        print(window == MPI.WIN_NULL)
+        """
+    )
+    assert said == {
+        0: ["[300.0, 1.0, 2.5, 6.0]", "[10.0, 11.0, 0.5]", "3 3 (32, 8) 2", "True"],
+        1: ["[20.0, 21.0, 1.5]", "3 3 (40, 8) 2", "True"],
+        2: ["[0.0, 1.0, 2.5]", "3 3 (48, 8) 2", "True"],
+    }
+
+
+@on("2+1")
+def test_a_lock_lets_each_rank_count_alone(shared: SharedGrid) -> None:
+    said = shared(
+        """
+        from array import array
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        window = MPI.Win.Create(array("q", [0]) if world.rank == 1 else None, 8, comm=world)
+        value = array("q", [0])
+        for _ in range(20):
+            window.Lock(1)
+            window.Get(value, 1)
+            window.Flush(1)
+            value[0] += 1
+            window.Put(value, 1)
+            window.Unlock(1)
+        world.Barrier()
+        window.Lock(1, MPI.LOCK_SHARED)
+        window.Get(value, 1)
+        window.Unlock(1)
+        print(value[0])
+        window.Free()
+        """
+    )
+    assert said == {rank: ["60"] for rank in range(3)}
+
+
+@on("1+1")
+def test_a_target_that_computes_serves_meanwhile(shared: SharedGrid) -> None:
+    said = shared(
+        """
+        import time
+        from array import array
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        window = MPI.Win.Allocate(8, 8, comm=world)
+        memory = memoryview(window.tomemory()).cast("q")
+        memory[0] = 0
+        world.Barrier()
+        if world.rank == 0:
+            window.Lock(1)
+            window.Put(array("q", [7]), 1)
+            window.Unlock(1)
+            print("put")
+        else:
+            until = time.monotonic() + 30
+            while memory[0] != 7 and time.monotonic() < until:
+                time.sleep(0.01)  # no call of MPI
+            print(memory[0])
+        window.Free()
+        """
+    )
+    assert said == {0: ["put"], 1: ["7"]}
+
+
+@on("1+1")
+def test_derived_types_scatter_at_the_target_and_gather_here(shared: SharedGrid) -> None:
+    said = shared(
+        """
+        from array import array
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        column = MPI.INT.Create_vector(3, 1, 4).Commit()
+        window = MPI.Win.Allocate(48, 4, comm=world)
+        mine = memoryview(window.tomemory()).cast("i")
+        mine[:] = array("i", range(12))
+        window.Fence()
+        if world.rank == 0:
+            window.Put([array("i", [-1, -2, -3]), MPI.INT], 1, (1, 1, column))
+        window.Fence()
+        there = array("i", [0] * 12)
+        if world.rank == 0:
+            window.Get([there, 1, column], 1, (1, 1, column))
+            window.Accumulate([array("i", [100] * 3), MPI.INT], 1, (2, 1, column), MPI.SUM)
+        window.Fence()
+        print(list(mine) if world.rank else list(there))
+        window.Free()
+        column.Free()
+        """
+    )
+    assert said == {
+        0: ["[-1, 0, 0, 0, -2, 0, 0, 0, -3, 0, 0, 0]"],
+        1: ["[0, -1, 102, 3, 4, -2, 106, 7, 8, -3, 110, 11]"],
+    }
+
+
+@on("1+1")
+def test_groups_attached_memory_and_shared_memory(shared: SharedGrid) -> None:
+    said = shared(
+        """
+        from array import array
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        other = world.group.Incl([1 - world.rank])
+        window = MPI.Win.Create_dynamic(comm=world)
+        memory = array("q", [0, 0])
+        window.Attach(memory)
+        address = world.allgather(MPI.Get_address(memory))[1 - world.rank]
+        window.Post(other)
+        window.Start(other)
+        window.Put(array("q", [world.rank + 5]), 1 - world.rank, address + 8)
+        window.Complete()
+        window.Wait()
+        print(list(memory))
+        try:
+            window.Lock(1 - world.rank)
+            window.Put(array("q", [1]), 1 - world.rank, 64)
+            window.Unlock(1 - world.rank)
+        except MPI.Exception as error:
+            print(error.error_class == MPI.ERR_RMA_RANGE, error.__notes__)
+        world.Barrier()
+        window.Detach(memory)
+        window.Free()
+        window = MPI.Win.Allocate_shared(8, 8, comm=world)
+        theirs, unit = window.Shared_query(1 - world.rank)
+        theirs[:] = bytes([world.rank + 1] * 8)
+        world.Barrier()
+        print(window.tomemory()[0], unit, window.flavor == MPI.WIN_FLAVOR_SHARED)
+        window.Free()
+        """
+    )
+    for rank in (0, 1):
+        assert said[rank][0] == f"[0, {6 - rank}]"
+        assert said[rank][1].startswith("True")
+        assert f"rank {1 - rank}" in said[rank][1]
+        assert "0x40 to 0x48 are not attached" in said[rank][1]
+        assert said[rank][2] == f"{2 - rank} 8 True"
+
+
+@on("1+1")
+def test_wrong_calls_have_the_class_that_mpi_wants_and_say_who_and_where(
+    shared: SharedGrid,
+) -> None:
+    said = shared(
+        """
+        from array import array
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        window = MPI.Win.Allocate(16, 8, comm=world)
+        one = array("d", [1])
+
+        def raised(call):
+            try:
+                call()
+            except MPI.Exception as error:
+                print(MPI.Get_error_string(error.error_class).partition(",")[0].split()[0])
+                names = [one for one in dir(MPI) if one.startswith("ERR_")]
+                print([one for one in names if getattr(MPI, one) == error.error_class][0],
+                      *error.__notes__)
+
+        raised(lambda: window.Put(one, 1))
+        window.Lock(1)
+        raised(lambda: window.Put(one, 1, 2))
+        raised(lambda: window.Put(one, 0))
+        raised(lambda: window.Lock(1))
+        raised(window.Free)
+        window.Unlock(1)
+        raised(lambda: window.Flush(1))
+        raised(window.Wait)
+        raised(lambda: window.Attach(bytearray(8)))
+        window.Free()
+        """
+    )
+    lines = said[0][1::2]
+    assert lines[0].startswith("ERR_RMA_SYNC Win.Put: Put to rank 1: there is no epoch")
+    assert (
+        "ERR_RMA_RANGE Put to rank 1 wants bytes 16 to 24 of its window, which has 16" in lines[1]
+    )
+    assert "rank 0 is not locked, but rank 1" in lines[2]
+    assert "rank 1 is locked already" in lines[3]
+    assert "ERR_RMA_SYNC Win.Free: rank 1 is still locked: call Unlock before" in lines[4]
+    assert "nothing is locked" in lines[5]
+    assert "Post was not called" in lines[6]
+    assert lines[7].startswith("ERR_RMA_FLAVOR")
+
+
+def test_a_lock_of_a_lost_rank_goes_to_the_next_and_a_lost_target_is_an_error(grid: Grid) -> None:
+    said = grid(
+        "2+1",
+        """
+        import os, time
+        from array import array
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        window = MPI.Win.Allocate(8, 8, comm=world)
+        one = array("q", [1])
+        if world.rank == 2:
+            window.Lock(0)
+            window.Put(one, 0)
+            window.Flush(0)
+            world.Barrier()
+            time.sleep(0.5)
+            os._exit(3)
+        world.Barrier()
+        if world.rank == 1:
+            window.Lock(0)
+            window.Put(array("q", [2]), 0)
+            window.Unlock(0)
+            print("locked")
+            try:
+                window.Lock(2)
+                window.Put(one, 2)
+                window.Unlock(2)
+            except MPI.Exception as error:
+                print(error.error_class == MPI.ERR_PROC_FAILED)
+            world.send(None, 0)
+        else:
+            world.recv(source=1)
+        """,
+        failures="return",
+        code=(0, 1, 3),
+    )
+    assert said[1] == ["locked", "True"]

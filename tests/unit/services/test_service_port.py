@@ -1,0 +1,150 @@
+"""The port of services: the order of requests, and where their bodies come in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from runtime.services import Effect, Resume, SendRequest, ServicePort
+from runtime.services.port import OUT_OF_TURN
+
+KEY = b"a window"
+HOLD, OPEN = b"H", b"O"
+
+
+class Body:
+    """A body that comes in when the test says so."""
+
+    def __init__(self, source: int, data: bytes, *, late: bool = False) -> None:
+        self.source, self.size, self._data, self._is_late = source, len(data), data, late
+        self.payload: Any = None
+        self.owner: Any = None
+        self.done = False
+
+    def give(self, buffer: memoryview, /) -> None:
+        self.payload = buffer
+        if not self._is_late:
+            self.come()
+
+    def take(self) -> None:
+        self.give(memoryview(bytearray(self.size)))
+
+    def come(self) -> None:
+        assert self.payload is not None, "nobody has asked for it"
+        self.payload[:] = self._data
+        self.done = True
+        if self.owner is not None:
+            self.owner.landed()
+
+
+class Log:
+    """A service that writes down what it serves; `HOLD` holds its source up until `OPEN` comes."""
+
+    def __init__(self, memory: bytearray | None = None) -> None:
+        self.served: list[tuple[int, bytes, bytes | None]] = []
+        self.held: set[int] = set()
+        self._memory = memory
+
+    def admits(self, source: int) -> bool:
+        return source not in self.held
+
+    def may_wait(self, header: bytes) -> bool:
+        return header == HOLD
+
+    def room(self, source: int, header: bytes, size: int) -> memoryview | None:
+        return None if self._memory is None else memoryview(self._memory)[:size]
+
+    def handle(self, source: int, header: bytes, body: memoryview | None) -> Iterable[Effect]:
+        self.served.append((source, header, None if body is None else bytes(body)))
+        if header == HOLD:
+            self.held.add(source)
+        if header == OPEN:
+            freed, self.held = sorted(self.held), set()
+            return [*map(Resume, freed), SendRequest(source, b"opened")]
+        return ()
+
+    def lost(self, source: int) -> Iterable[Effect]:
+        self.served.append((source, b"lost", None))
+        return ()
+
+
+def port_with(service: Log) -> tuple[ServicePort, list[SendRequest]]:
+    sent: list[SendRequest] = []
+    port = ServicePort(lambda _, what: sent.append(what))
+    port.open(KEY, service)
+    return port, sent
+
+
+def test_requests_of_a_source_are_served_in_their_order_though_a_body_is_late() -> None:
+    log = Log()
+    port, _ = port_with(log)
+    late = Body(1, b"first", late=True)
+    port.arrived(KEY, b"a", late)
+    port.arrived(KEY, b"b", Body(1, b"second"))
+    port.arrived(KEY, b"c", Body(2, b"another source"))
+    assert log.served == [(2, b"c", b"another source")]
+    late.come()
+    assert log.served[1:] == [(1, b"a", b"first"), (1, b"b", b"second")]
+
+
+def test_who_is_held_up_goes_on_when_another_source_lets_it() -> None:
+    log = Log()
+    port, sent = port_with(log)
+    for header in (HOLD, b"a", b"b"):
+        port.arrived(KEY, header, Body(1, b""))
+    assert [one[1] for one in log.served] == [HOLD]
+    port.arrived(KEY, OPEN, Body(2, b""))
+    assert [one[1] for one in log.served] == [HOLD, OPEN, b"a", b"b"]
+    assert sent == [SendRequest(2, b"opened")]
+
+
+def test_an_answer_passes_by_requests_that_wait() -> None:
+    log = Log()
+    port, _ = port_with(log)
+    answer = bytes((OUT_OF_TURN | 1,))
+    port.arrived(KEY, HOLD, Body(1, b""))
+    port.arrived(KEY, b"a", Body(1, b""))
+    port.arrived(KEY, answer, Body(1, b"42"))
+    assert log.served[-1] == (1, answer, b"42")
+
+
+def test_bodies_come_in_where_they_belong_before_their_turn_but_not_behind_what_may_wait() -> None:
+    memory = bytearray(8)
+    port, _ = port_with(Log(memory))
+    first, second = Body(1, b"12345678", late=True), Body(1, b"abcd", late=True)
+    port.arrived(KEY, b"a", first)
+    port.arrived(KEY, b"b", second)
+    second.come()
+    assert memory[:4] == b"abcd"
+    behind = Body(1, b"xxxx")
+    port.arrived(KEY, HOLD, Body(1, b""))
+    port.arrived(KEY, b"c", behind)
+    assert behind.payload is None, "it may have to wait, so nothing may change the memory"
+
+
+def test_a_body_that_went_into_its_room_is_not_handed_over_again() -> None:
+    memory = bytearray(4)
+    log = Log(memory)
+    port, _ = port_with(log)
+    port.arrived(KEY, b"a", Body(1, b"abcd"))
+    assert log.served == [(1, b"a", None)]
+    assert memory == b"abcd"
+
+
+def test_a_lost_process_is_forgotten_and_the_service_hears_of_it() -> None:
+    log = Log()
+    port, _ = port_with(log)
+    late = Body(1, b"never", late=True)
+    port.arrived(KEY, b"a", late)
+    port.lost(1)
+    assert log.served == [(1, b"lost", None)]
+
+
+def test_requests_to_a_closed_key_are_dropped() -> None:
+    log = Log()
+    port, _ = port_with(log)
+    port.close(KEY)
+    body = Body(1, b"data")
+    port.arrived(KEY, b"a", body)
+    assert body.done
+    assert log.served == []
