@@ -20,6 +20,8 @@ from runtime.mpi.windows.shared_memory import share
 from runtime.mpi.windows.window import GridWindow
 from runtime.windows.epochs import WrongEpoch
 
+_AT_ONCE = 1 << 20
+
 _windows: dict[int, Win] = {}
 """Those that the program has, by their handles: callbacks of MPI know no more."""
 
@@ -52,12 +54,21 @@ def make(cls: type[Win], name: str, args: Sequence[Any], kwargs: Mapping[str, An
         raise
     inside: Any = None if name == "Create_dynamic" else native.tomemory()
     memory = None if inside is None else memoryview(inside)
+    if name == "Allocate" and memory is not None:
+        _clear(memory)
     grid = GridWindow(own, comm._members, native, memory)
     grid.shared = shared
     made = MPI.Win.__new__(cls, native)
     made._grid = grid
     _windows[native.handle] = made
     return handle_as_asked(made, MPI.ERRORS_ARE_FATAL)
+
+
+def _clear(memory: memoryview) -> None:
+    """Make memory that was allocated zero, as programs find it where the system gives new pages."""
+    for at in range(0, len(memory), _AT_ONCE):
+        part = memory[at : at + _AT_ONCE]
+        part[:] = bytes(len(part))
 
 
 @cache
