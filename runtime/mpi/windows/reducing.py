@@ -37,8 +37,9 @@ def reduce(operation: int, basic: int, data: memoryview, before: memoryview) -> 
     size, extent = datatype.size, datatype.extent
     count = len(before) // size
     if size == extent:
-        _operation(operation).Reduce_local([data, count, datatype], [before, count, datatype])
-        return before
+        after = bytearray(before)
+        _operation(operation).Reduce_local([data, count, datatype], [after, count, datatype])
+        return memoryview(after)
     mine, theirs = (bytearray(extent * count) for _ in range(2))
     unpack_natively((mine, count, datatype), before)
     unpack_natively((theirs, count, datatype), data)
