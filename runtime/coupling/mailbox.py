@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +108,7 @@ class CouplingMailbox:
         parts = PLAIN.dump(value)
         if len(parts) > MOST_APART:
             parts = [pickle.dumps(value, protocol=5)]
-        heavy = weight(sum(len(part) for part in parts))
+        heavy = _weight(parts)
         doing = f"{self._me} sends a message with tag {tag} to rank {rank} of {code}"
         self._watch(code, rank)
 
@@ -189,6 +189,9 @@ class CouplingMailbox:
         )
         with self._changed:
             if to != self.peers.incarnation or self.peers.is_past(code, incarnation):
+                return
+            if not self.peers.admits(code, rank, incarnation, _weight(parts)):
+                self._changed.notify_all()
                 return
             for known, whole in self.peers.in_order(code, rank, incarnation, number, (tag, parts)):
                 self._matcher.arrive(Envelope(code, rank, known), (incarnation, whole))
@@ -277,8 +280,12 @@ class CouplingMailbox:
         assert asked.envelope is not None
         code, rank, _ = asked.envelope
         incarnation, parts = asked.message
-        heavy = weight(sum(len(part) for part in parts))
-        return code, rank, incarnation, self.peers.acknowledge(code, rank, incarnation, heavy)
+        due = self.peers.acknowledge(code, rank, incarnation, _weight(parts))
+        return code, rank, incarnation, due
+
+
+def _weight(parts: Iterable[Sized]) -> int:
+    return weight(sum(map(len, parts)))
 
 
 def _opened(asked: PostedReceive) -> Message:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,11 +10,19 @@ from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeEnded
 from runtime.coupling.message_paths import DRIVER
 from runtime.matching import ANY, Pattern, ReceiveWindow, Window
+from runtime.matching.window import WINDOW
 
 Peer = tuple[str, int]
 
 RESTART_SECONDS = 30.0
 """How long a code that was started waits for one that had ended before, to be started again too."""
+
+
+FLOODS = "it has sent more than fits before anything of it was received, and is not listened to"
+"""Why a rank counts as ended that sends what no program could send."""
+
+LIVES_AHEAD = 4
+"""How many times a code may have been started again before a message of it without a notice."""
 
 
 class Order:
@@ -27,6 +36,29 @@ class Order:
     def __init__(self) -> None:
         self._next = 0
         self._early: dict[int, object] = {}
+        self._waiting: Counter[int] = Counter()  # how many there are of each weight
+        self._weight = 0
+
+    def admits(self, weight: int) -> bool:
+        """Take note of a message that arrives; tell whether its sender keeps to the window.
+
+        It sends one more while the window is not full, so all but the last one fit into that. The
+        last one weighs no more than the heaviest, in whatever order they come.
+
+        >>> order = Order()
+        >>> [order.admits(WINDOW - 1), order.admits(9 * WINDOW), order.admits(1)]
+        [True, True, False]
+        """
+        self._waiting[weight] += 1
+        self._weight += weight
+        return self._weight < WINDOW or self._weight - max(self._waiting) < WINDOW
+
+    def received(self, weight: int) -> None:
+        """Take note that a message waits no more."""
+        self._weight -= weight
+        self._waiting[weight] -= 1
+        if not self._waiting[weight]:
+            del self._waiting[weight]
 
     def arrived(self, number: int, message: object) -> list[Any]:
         """Add a message; return all that are now in order."""
@@ -69,6 +101,7 @@ class Peers:
         self._ended_before = {name: why for name, number, why in ended if not number}
         self._ended_ranks: dict[Peer, str] = {}
         self._watched: set[Peer] = set()
+        self._flooding: set[Peer] = set()
         self._windows: dict[Peer, Window] = {}
         self._receive_windows: dict[tuple[str, int, int], ReceiveWindow] = {}
         self._sent: dict[Peer, int] = {}
@@ -84,6 +117,7 @@ class Peers:
         self._ended.pop(code, None)
         self._ended_before.pop(code, None)
         self._watched = {peer for peer in self._watched if peer[0] != code}
+        self._flooding = {peer for peer in self._flooding if peer[0] != code}
         of_peers: tuple[dict[Peer, Any], ...] = (self._ended_ranks, self._windows, self._sent)
         for known in of_peers:
             for peer in [one for one in known if one[0] == code]:
@@ -122,6 +156,8 @@ class Peers:
 
     def acknowledge(self, code: str, rank: int, incarnation: int, weight: int) -> int:
         """Count a received message; return how much to acknowledge to its sender now, or 0."""
+        if order := self._orders.get((code, rank, incarnation)):
+            order.received(weight)
         return self._receive_windows.setdefault((code, rank, incarnation), ReceiveWindow()).take(
             weight
         )
@@ -132,11 +168,25 @@ class Peers:
         self._sent[peer] = number + 1
         return number
 
+    def admits(self, code: str, rank: int, incarnation: int, weight: int) -> bool:
+        """Tell whether a message of a rank may be kept; one that floods counts as ended."""
+        if (code, rank) in self._flooding:
+            return False
+        is_known = incarnation <= self._incarnations.get(code, 0) + LIVES_AHEAD
+        if is_known and self._order(code, rank, incarnation).admits(weight):
+            return True
+        self._flooding.add((code, rank))
+        self.rank_ended(code, rank, FLOODS)
+        return False
+
     def in_order(
         self, code: str, rank: int, incarnation: int, number: int, message: object
     ) -> list[Any]:
         """Add a message of a rank; return all that are now in order."""
-        return self._orders.setdefault((code, rank, incarnation), Order()).arrived(number, message)
+        return self._order(code, rank, incarnation).arrived(number, message)
+
+    def _order(self, code: str, rank: int, incarnation: int) -> Order:
+        return self._orders.setdefault((code, rank, incarnation), Order())
 
     def incarnation_of(self, code: str) -> int:
         """Return the current incarnation of a code."""

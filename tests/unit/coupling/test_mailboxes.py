@@ -301,9 +301,41 @@ def test_what_was_meant_for_a_former_life_is_not_received() -> None:
 
 def deliver(ranks: Exchange, number: int, value: str, to: int = 1) -> int:
     """Let a message of rank 0 of b arrive at a; its tag is its number."""
+    return deliver_to(ranks["0:0:0"], "0:1:0", number, value, to)
+
+
+def deliver_to(box: CouplingMailbox, member: str, number: int, value: str, to: int = 1) -> int:
     parts = [bytes(one) for one in PLAIN.dump(value)]
-    ranks["0:0:0"].deliver("0:1:0", 1, to, number, number, *parts)
+    box.deliver(member, 1, to, number, number, *parts)
     return number
+
+
+@pytest.mark.parametrize("attack", ["in order", "with a gap", "of later lives"])
+def test_of_a_rank_that_floods_no_more_is_kept_than_a_program_could_send(attack: str) -> None:
+    box = Exchange()["0:0:0"]
+    (part,) = map(bytes, PLAIN.dump("x" * (1 << 20)))
+    for number in range(40):
+        incarnation = 1 + number if attack == "of later lives" else 1
+        numbers = {"in order": number, "with a gap": number + 1}.get(attack, 0)
+        box.deliver("0:1:0", incarnation, 1, numbers, 7, part)
+    came = 0
+    while box.has("b"):
+        came += len(box.receive("b", 0, timeout=0).value) >> 20
+    assert came == {"in order": 8, "with a gap": 0}.get(attack, 5)
+    with pytest.raises(CodeEnded, match="more than fits before anything of it was received"):
+        box.receive("b", 0)
+    deliver_to(box, "1:0:0", 0, "another rank of that code")
+    assert box.receive(ANY).value == "another rank of that code"
+    box.began("b", 50)
+    box.deliver("0:1:0", 50, 1, 0, 7, part)  # it was started again
+    assert box.has("b", 0)
+
+
+def test_what_is_received_again_and_again_is_no_flood() -> None:
+    box = Exchange()["0:0:0"]
+    for number in range(40):
+        deliver_to(box, "0:1:0", number, "x" * (1 << 20))
+        assert len(box.receive("b", 0, timeout=0).value) == 1 << 20
 
 
 def test_a_rank_that_deals_with_another_is_told_where_it_listens_once_it_does() -> None:
