@@ -281,6 +281,8 @@ def two_hosts(folder: Path, flavour: Flavour = MPICH) -> Iterator[tuple[Emulated
     if lacking := missing():
         sys.exit(lacking)
     with ExitStack() as stack:
+        # of a host that dies; short, for sockets lie there
+        disk = stack.enter_context(tempfile.TemporaryDirectory(prefix="host-"))
         grid = stack.enter_context(EmulatedGrid(Layout((1, 1), wan=Line(delay=0.001, rate=400e6))))
         address = grid.layout.clusters[1].address
 
@@ -288,7 +290,7 @@ def two_hosts(folder: Path, flavour: Flavour = MPICH) -> Iterator[tuple[Emulated
             options.pop("text")
             return grid.popen("c1", command, **options)  # type: ignore[arg-type]
 
-        sshd = stack.enter_context(running_sshd(folder, address=address, popen=popen))
+        sshd = stack.enter_context(running_sshd(folder, address=address, popen=popen, TMPDIR=disk))
         stack.callback(grid.clear)
         far = f"<cluster>{sshd.hop}{flavour.front(address)}{flavour.mpi}</cluster>"
         yield grid, f"<grid>{flavour.cluster()}<site>{far}</site></grid>"
