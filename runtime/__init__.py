@@ -48,6 +48,10 @@ def __getattr__(name: str) -> object:
         from runtime.processes.launcher.machine import Machine
 
         return Machine
+    if name == "load_ipython_extension":  # IPython asks for it on `%load_ext runtime`
+        from runtime.notebook import load_ipython_extension
+
+        return load_ipython_extension
     if name == "coupling":
         import runtime.coupling
 

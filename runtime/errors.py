@@ -17,6 +17,10 @@ class GridError(Exception):
         self.cause = cause
         self.cure = cure
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows of it: the message, which says what the frames do not."""
+        return [f"{type(self).__name__}: {self}"]
+
     def __str__(self) -> str:
         """Return the whole message; the cause follows on its own indented lines."""
         head = f"{self.place}: {self.what}" if self.place else self.what

@@ -9,6 +9,7 @@ caller asks; a lock is between them.
 from __future__ import annotations
 
 import asyncio
+import codecs
 import io
 import os
 import re
@@ -16,8 +17,9 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, suppress
 from dataclasses import field
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
 from gcm.records import dataclass
@@ -37,7 +39,7 @@ from runtime.lifecycle.run_life import RunPhase
 from runtime.processes.launcher.machine import Machine
 from runtime.processes.launcher.samples import UNSAMPLED, Sampling
 from runtime.views.facts import Fact, OutputWritten, WaitExplained
-from runtime.views.notebook import NotebookProgress
+from runtime.views.notebook import NotebookProgress, is_in_notebook
 from runtime.views.page import excerpt_of, page_of
 from runtime.views.run_view import RunView
 from runtime.views.stream import nothing
@@ -49,6 +51,11 @@ if TYPE_CHECKING:
 
 MOST_OUTPUT = 64 << 20
 """So many bytes of output are kept of a run, the latest; a line tells that there were more."""
+
+FOLLOWED_EVERY = 0.1
+"""After so many seconds output is written that has come meanwhile."""
+
+_STREAMS = ("stdout", "stderr")
 
 MOST_SHOWN = 4_000
 """So many characters of the end of the output are shown in a notebook."""
@@ -142,6 +149,9 @@ class _Ear:
         self._output: deque[tuple[str, str, bytes]] = deque()
         self._size = 0
         self._lost = 0
+        self._number = 0
+        self.is_followed = False
+        """Whether the output was shown as it came."""
 
     def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
         """Take a fact, on the thread of the machine."""
@@ -155,11 +165,18 @@ class _Ear:
 
     def _keep(self, name: str, written: OutputWritten) -> None:
         self._output.append((name, written.stream, written.data))
+        self._number += 1
         self._size += len(written.data)
         while self._size > MOST_OUTPUT:
             dropped = len(self._output.popleft()[2])
             self._size -= dropped
             self._lost += dropped
+
+    def since(self, number: int) -> tuple[int, list[tuple[str, bytes]]]:
+        """Return how many pieces of output came in all, and those behind the first ones."""
+        with self.lock:
+            kept = islice(reversed(self._output), self._number - number)
+            return self._number, [(stream, data) for _, stream, data in kept][::-1]
 
     def output(self) -> str:
         """Return what all ranks have written to standard output."""
@@ -223,12 +240,17 @@ class _Shown:
         return machine_picture(self._plan.deployment)
 
     def _repr_html_(self) -> str:
+        has_codes = len(self._plan.deployment.applications) > 1
         rows = [
-            (str(one.number), one.state, one.host, str(one.pid or ""), one.detail)
+            (
+                one.name if has_codes else str(one.number),
+                one.state, one.host, str(one.pid or ""), one.detail,
+            )
             for one in self.ranks
-        ]
+        ]  # fmt: skip
         heading = ("rank", "state", "host", "process", "")
-        texts = (self.output[-MOST_SHOWN:], *self._faults())
+        output = "" if self._ear.is_followed else self.output[-MOST_SHOWN:]
+        texts = (output, *self._faults())
         return excerpt_of(self._headline(), self._repr_svg_(), [heading, *rows], texts)
 
     def _faults(self) -> Sequence[str]:
@@ -289,6 +311,24 @@ class StartedRun(_Shown):
         """Return the result once everything is gone; raises TimeoutError after so many seconds."""
         return RunResult(self._plan, self._ear, self._machine.wait(timeout))
 
+    def follow(self) -> RunResult:
+        """Write what ranks write to this program's streams as it comes, and return the result."""
+        self._ear.is_followed = True
+        number, result = 0, None
+        decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in _STREAMS}
+        while True:
+            number, pieces = self._ear.since(number)
+            for name, group in groupby(pieces, key=lambda piece: piece[0]):
+                if name not in _STREAMS:
+                    continue  # tracebacks are part of the errors
+                stream = sys.stdout if name == "stdout" else sys.stderr
+                stream.write(decoders[name].decode(b"".join(data for _, data in group)))
+                stream.flush()
+            if result is not None:
+                return result
+            with suppress(TimeoutError):
+                result = self.wait(FOLLOWED_EVERY)
+
     def waits(self) -> list[str]:
         """Return why ranks wait that can never continue, a sentence for each finding.
 
@@ -345,6 +385,11 @@ def start(
     return StartedRun(planned(program, *arguments, machine=machine, **options))
 
 
+def started(words: list[str]) -> StartedRun:
+    """Start what a command line of `gcm-deploy` would, and return at once; as `start`."""
+    return StartedRun(_planned(words))
+
+
 def planned(
     program: str | os.PathLike[str] | Assembly,
     *arguments: object,
@@ -382,7 +427,8 @@ def run(
 ) -> RunResult:
     """Run a program on a machine to its end, and return the result; `start` has the arguments.
 
-    Ctrl-C, or any other exception, ends what was started.
+    Ctrl-C, or any other exception, ends what was started. In a notebook the output appears while
+    it runs.
 
     Raises:
         RunFailed: the run did not end well; unless `check` is False.
@@ -392,7 +438,7 @@ def run(
     '8 ranks add up to 36\\n'
     """
     with start(program, *arguments, machine=machine, **options) as going:
-        result = going.wait()
+        result = going.follow() if is_in_notebook() else going.wait()
     return result.check() if check else result
 
 

@@ -155,6 +155,13 @@ class Assembly:
             )
         return write_definition(self.definition())
 
+    def _repr_svg_(self) -> str:
+        """Return the picture that a notebook shows."""
+        from gcm.adl.picture import scene_of_plan
+        from gcm.drawing import draw
+
+        return str(draw(scene_of_plan(self.plan())))
+
     def plan(self) -> AssemblyPlan:
         """Check everything and return the plan.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from html import escape
 from typing import Any, Self
 
 from gcm.records import dataclass
@@ -274,3 +275,8 @@ class Outcome:
     """What a check of the program has found."""
     checked: int | None = None
     """How many calls were checked; None where that was not asked for."""
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: how it ended, and what failed."""
+        head = f"<p><b>exit code {self.exit_code}, {self.seconds:.1f} s</b></p>"
+        return head + "".join(f"<pre>{escape(one)}</pre>" for one in self.errors)

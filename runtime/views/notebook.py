@@ -17,6 +17,12 @@ PAUSE = 0.2
 _WIDTH, _HEIGHT = 100, 24
 
 
+def is_in_notebook() -> bool:
+    """Tell whether this process is the kernel of a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell is not None and "IPKernelApp" in shell.config
+
+
 class NotebookProgress:
     """Shows the tree of a run below the cell, as a terminal does; for one thread.
 
@@ -32,8 +38,7 @@ class NotebookProgress:
     @classmethod
     def here(cls) -> Self | None:
         """Return one for the notebook whose kernel this process is; None elsewhere."""
-        shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-        if shell is None or "IPKernelApp" not in shell.config:
+        if not is_in_notebook():
             return None
         try:
             return cls(import_module("ipywidgets"), import_module("IPython.display").display)

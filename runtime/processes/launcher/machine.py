@@ -119,6 +119,17 @@ class Machine:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what is deployed where, and how far it is."""
+        from runtime.views.page import excerpt_of
+
+        rows = [
+            (one.path, one.host or "here", str(one.ranks))
+            for one in self.plan.deployment.clusters()
+        ]
+        headline = f"{self.plan.deployment.name}: {self.state}"
+        return excerpt_of(headline, "", [("cluster", "host", "ranks"), *rows], ())
+
     def start(self) -> Self:
         """Begin, and return at once."""
         self._thread.start()

@@ -48,7 +48,8 @@ def excerpt_of(
 ) -> str:
     """Return what a notebook shows of a run: a picture, a table with its heading, and texts.
 
-    The picture is an image of its own, so that its style does not reach the notebook.
+    The picture is an image of its own, so that its style does not reach the notebook; there may be
+    none.
     """
     encoded = base64.b64encode(picture.encode()).decode()
     tags = ("th", *("td" for _ in rows[1:]))
@@ -58,8 +59,8 @@ def excerpt_of(
     )
     return (
         f"<p><b>{html.escape(headline)}</b></p>"
-        f'<img alt="the machine" src="data:image/svg+xml;base64,{encoded}"/>'
-        f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+        + (f'<img alt="the machine" src="data:image/svg+xml;base64,{encoded}"/>' if picture else "")
+        + f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
         + "".join(f"<pre>{html.escape(one)}</pre>" for one in texts if one)
     )
 
