@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from typing import Any, NoReturn
@@ -103,12 +103,25 @@ _FAILURES = {
 }
 
 
+_of_header: dict[str, int] = {}
+
+
+def use_classes_of_header(classes: Sequence[int]) -> None:
+    """Let failures have the error classes that a C program compares with; 0 where it has none.
+
+    To be called before `failure_classes`.
+    """
+    _of_header.update(zip(_FAILURES, classes, strict=True))
+
+
 @cache
 def failure_classes() -> dict[str, int]:
     """Return the error classes of failures by their names in mpi4py; MPI has to be initialised.
 
-    They are those of native MPI where it has them; otherwise they are added to it.
+    They are those of native MPI, or of its header, where these have them; otherwise they are added.
     """
+    if all(_of_header.get(name) for name in _FAILURES):
+        return dict(_of_header)
     known = {name: getattr(MPI, name) for name in _FAILURES}
     if len({*known.values(), MPI.ERR_UNKNOWN}) == len(known) + 1 and min(known.values()) > 0:
         return known

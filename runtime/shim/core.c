@@ -21,6 +21,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
+
 #ifndef MPI_UNWEIGHTED /* a variable: no reason to need the library by its name */
 #pragma weak MPI_UNWEIGHTED
 #pragma weak MPI_WEIGHTS_EMPTY
@@ -287,6 +291,20 @@ static int failed_by(MPI_Comm comm, int code, void *caller, const char *text) {
     }
     NATIVE(MPI_Comm_call_errhandler)(comm, code);
     return code;
+}
+
+/* The classes of errors about lost processes in this header, in the order of Python; 0 for none. */
+EXPORTED void gcm_failure_classes(int classes[3]) {
+    memset(classes, 0, 3 * sizeof *classes);
+#ifdef MPIX_ERR_PROC_FAILED
+    classes[0] = MPIX_ERR_PROC_FAILED;
+#endif
+#ifdef MPIX_ERR_PROC_FAILED_PENDING
+    classes[1] = MPIX_ERR_PROC_FAILED_PENDING;
+#endif
+#ifdef MPIX_ERR_REVOKED
+    classes[2] = MPIX_ERR_REVOKED;
+#endif
 }
 
 static int failed(MPI_Comm comm, int code, void *caller) {

@@ -110,6 +110,15 @@ DYING = PROGRAM.replace(
 )
 
 
+def test_a_survivor_that_finalises_mpi_by_itself_waits_for_no_lost_rank(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    finalising = "    MPI.Finalize()\n    print(MPI.Is_finalized(), flush=True)\n"
+    program.write_text(f"import os\n{DYING}{finalising}")
+    done = gcm_deploy("--emulate", "2x1x2", "--failures", "return", program)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()) == [*["3"] * 3, *["True"] * 3, *["left"] * 3, "up"]
+
+
 @pytest.mark.needs_sshd
 def test_a_rank_that_is_killed_behind_ssh_is_survived_too(bench: Bench, tmp_path: Path) -> None:
     with running_sshd(tmp_path, GCM_TEST_RUN=bench.mark, TMPDIR=bench.temporary) as sshd:

@@ -90,6 +90,22 @@ def test_a_rank_that_is_alone_in_its_cluster_says_why_it_ends_all(programs: Path
     assert (done.returncode, "called MPI_Abort(7)" in done.stderr) == (7, True), done.stderr
 
 
+def test_a_c_program_survives_the_loss_of_a_rank_with_the_functions_of_ulfm(
+    programs: Path,
+) -> None:
+    done = gcm_deploy("--emulate", "2x1x2", "--failures", "return", "./losses", cwd=programs)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [
+        *["agree: failed, then success; 1 lost, rank 3"] * 3,
+        *["any source: pending, pending"] * 3,
+        *["failed: 1, agreed: 2"] * 3,
+        *["left: 3"] * 3,
+        *["receive: failed"] * 3,
+        *["revoked: revoked"] * 3,
+    ]
+    assert "is ended: others cannot reach it" not in done.stderr
+
+
 def test_the_commands_of_the_page_print_what_it_shows(programs: Path, tmp_path: Path) -> None:
     del programs  # which is there if a compiler is
     shutil.copy(ROOT / "examples" / "29_c_program" / "pi.c", tmp_path)

@@ -100,19 +100,20 @@ def _failures(entry: CheckedElement, kind: ProgramKind, reading: Reading) -> Fai
                 hint=f'leave out failures="abort" or recovery="{recovery}"',
             )
         mode = FailureMode.RETURN
-    is_of_grid = kind is not ProgramKind.EXECUTABLE and entry["comm-world"] is CommWorld.GRID
-    if mode is FailureMode.RETURN and not is_of_grid:
+    is_native = kind is ProgramKind.EXECUTABLE and recovery in _RECOVERIES
+    if mode is FailureMode.RETURN and (is_native or entry["comm-world"] is not CommWorld.GRID):
         reading.fault(
             "cannot-survive",
             f"the application '{entry['name']}' cannot survive the loss of a rank: "
             + (
-                "it is a native program"
-                if kind is ProgramKind.EXECUTABLE
+                f'a native program recovers by itself, not by recovery="{recovery}"'
+                if is_native
                 else "its COMM_WORLD is native"
             ),
             entry.location,
-            hint='leave out failures="return" and recovery, or run a Python program with'
-            ' comm-world="grid"',
+            hint='leave out recovery; failures="return" gives it the functions of MPI for that'
+            if is_native
+            else 'leave out failures="return" and recovery, or use comm-world="grid"',
         )
     return mode
 

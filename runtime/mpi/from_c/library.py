@@ -31,6 +31,12 @@ class ShimLibrary:
         self._functions: Any = None
         self._kept: list[Callable[..., int]] = []
 
+    def failure_classes(self) -> list[int]:
+        """Return the error classes of failures in the header of this MPI; 0 for each it lacks."""
+        found = (ctypes.c_int * 3)()
+        self._library.gcm_failure_classes(found)
+        return list(found)
+
     def install(self, functions: list[Callable[..., int]]) -> None:
         """Let the library ask these, by their numbers, from now on."""
         self._kept = functions

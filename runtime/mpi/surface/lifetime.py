@@ -19,7 +19,7 @@ from runtime.mpi.process.options import LEVELS, YES, option
 from runtime.mpi.progress.predefined import finish
 from runtime.mpi.values.numbers import integer
 
-CALLS = ("Init", "Init_thread", "Is_initialized", "Query_thread", "Finalize")
+CALLS = ("Init", "Init_thread", "Is_initialized", "Query_thread", "Finalize", "Is_finalized")
 _native: dict[str, Callable[..., object]] = {name: getattr(MPI, name) for name in CALLS}
 
 
@@ -30,6 +30,7 @@ class _Lifetime:
         level = str(option("thread_level")) if option("threads") in YES else "single"
         self.is_up = option("initialize") in YES
         self.level = LEVELS.index(level) + MPI.THREAD_SINGLE
+        self.is_over = False
 
     def begin(self, level: int) -> bool:
         """Begin at a level of thread support; return False if it has begun before."""
@@ -115,21 +116,33 @@ def Is_initialized() -> bool:
 def Query_thread() -> int:
     """Return the provided level of thread support."""
     life = _lifetime()
-    if life is None or MPI.Is_finalized():
+    if life is None or _native["Is_finalized"]():
         return integer(_native["Query_thread"]())
     life.check()
     return life.level
 
 
 def Finalize() -> None:
-    """Flush messages, then finalise the native MPI of this cluster."""
+    """Flush messages, then finalise the native MPI of this cluster.
+
+    Where the program goes on without lost ranks, native MPI is left as it is: it waits for them.
+    """
     life = _lifetime()
     if life is not None:
         life.check()
+        link = current()
+        life.is_over = link is not None and link.wrapper.settings.goes_on
     finish()
     let_looks_end()
-    _native["Finalize"]()
+    if life is None or not life.is_over:
+        _native["Finalize"]()
     keep_strings()
+
+
+def Is_finalized() -> bool:
+    """Return whether MPI has been finalised."""
+    life = _lifetime()
+    return (life is not None and life.is_over) or bool(_native["Is_finalized"]())
 
 
 def put_into_mpi4py() -> None:

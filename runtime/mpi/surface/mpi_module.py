@@ -54,6 +54,7 @@ from runtime.mpi.surface.communicator_classes import Topocomm as Topocomm
 from runtime.mpi.surface.lifetime import Finalize as Finalize
 from runtime.mpi.surface.lifetime import Init as Init
 from runtime.mpi.surface.lifetime import Init_thread as Init_thread
+from runtime.mpi.surface.lifetime import Is_finalized as Is_finalized
 from runtime.mpi.surface.lifetime import Is_initialized as Is_initialized
 from runtime.mpi.surface.lifetime import Query_thread as Query_thread
 from runtime.mpi.surface.refusals import File as File

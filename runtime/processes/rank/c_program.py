@@ -74,6 +74,14 @@ def libpython() -> str:
     return ""
 
 
+def use_classes_of_header() -> None:
+    """Let errors about lost processes have the classes that the program compares with."""
+    from runtime.mpi import errors
+    from runtime.mpi.from_c.library import ShimLibrary
+
+    errors.use_classes_of_header(ShimLibrary().failure_classes())
+
+
 def run_program() -> int:
     """Run the program in this process to its end; return its exit code."""
     global _program  # noqa: PLW0603 - a process runs one program

@@ -227,6 +227,10 @@ def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> N
         from runtime.mpi.surface.install import install
         from runtime.mpi.surface.lifetime import before_end
 
+        if options.shim:
+            from runtime.processes.rank.c_program import use_classes_of_header
+
+            use_classes_of_header()
         install()
         if link.wrapper.settings.is_joined and not options.shim:
             from runtime.processes.rank.native_libraries import NativeLibraries
