@@ -22,7 +22,12 @@ from runtime.shim import source
 
 CACHE = os.path.join("gcm", "shim")
 
-_INCLUDE = "#include <mpi.h>\n#ifdef OPEN_MPI\n#include <mpi-ext.h>\n#endif\ngcm_family OMPI_MAJOR_VERSION MPICH_NUMVERSION\n"
+_INCLUDE = """#include <mpi.h>
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
+gcm_family OMPI_MAJOR_VERSION MPICH_NUMVERSION
+"""
 _FAMILY = "gcm_family "
 _FLAGS = ("-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--as-needed")
 _LIBRARIES = ("-ldl", "-lpthread")

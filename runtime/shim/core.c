@@ -535,6 +535,24 @@ EXPORTED int MPI_Attr_get(MPI_Comm comm, int keyval, void *value, int *flag) {
     return MPI_Comm_get_attr(comm, keyval, value, flag);
 }
 
+/* MPICH asks COMM_WORLD for what has no communicator, such as an error of a type, unless COMM_SELF
+   has a handler of its own. Here it always has one: it was given the one that a program finds. */
+EXPORTED int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler) {
+    static int has_own_handler;
+    CHECK_LIFE();
+    int code = NATIVE(MPI_Comm_set_errhandler)(comm, handler);
+    if (comm == MPI_COMM_SELF) has_own_handler = 1;
+#ifndef OPEN_MPI
+    if (!code && comm == MPI_COMM_WORLD && !own_mpi && !has_own_handler)
+        NATIVE(MPI_Comm_set_errhandler)(MPI_COMM_SELF, handler);
+#endif
+    return code;
+}
+
+EXPORTED int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler) {
+    return MPI_Comm_set_errhandler(comm, handler);
+}
+
 static int duplicated(MPI_Comm comm, MPI_Info info, MPI_Comm *made, void *caller) {
     Word words[] = {WORD(comm), WORD(info)};
     return served(comm, DUPLICATE, words, 2, made, sizeof *made, caller);
@@ -628,6 +646,7 @@ EXPORTED long gcm_ask(const char *name, const Word *given, int count) {
 /* --- the life of MPI, which is up before the program begins ------------------------------------ */
 
 static int level = MPI_THREAD_SINGLE;
+static pthread_t first_thread;
 
 static int begin_at(int asked, int *provided) {
     if (life != BEFORE || !functions) {
@@ -638,6 +657,7 @@ static int begin_at(int asked, int *provided) {
     level = asked < MPI_THREAD_SINGLE ? MPI_THREAD_SINGLE
           : asked > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE : asked;
     if (provided) *provided = level;
+    first_thread = pthread_self();
     life = UP;
     return MPI_SUCCESS;
 }
@@ -660,6 +680,12 @@ EXPORTED int MPI_Finalized(int *flag) {
 }
 
 EXPORTED int MPI_Query_thread(int *provided) { return *provided = level, MPI_SUCCESS; }
+
+EXPORTED int MPI_Is_thread_main(int *flag) {
+    if (own_mpi) return NATIVE(MPI_Is_thread_main)(flag);
+    CHECK_LIFE();
+    return *flag = pthread_equal(first_thread, pthread_self()) != 0, MPI_SUCCESS;
+}
 
 EXPORTED int MPI_Finalize(void) {
     CHECK_LIFE();

@@ -40,8 +40,8 @@ _FACTS = (
 NATIVE = {
     *("MPI_Comm_set_attr", "MPI_Comm_delete_attr", "MPI_Attr_put", "MPI_Attr_delete"),
     *("MPI_Comm_get_name", "MPI_Comm_set_name", "MPI_Comm_set_info", "MPI_Comm_get_info"),
-    *("MPI_Comm_get_errhandler", "MPI_Comm_set_errhandler", "MPI_Comm_call_errhandler"),
-    *("MPI_Errhandler_get", "MPI_Errhandler_set", "MPI_Comm_c2f", "MPI_Comm_toint"),
+    *("MPI_Comm_get_errhandler", "MPI_Comm_call_errhandler"),
+    *("MPI_Errhandler_get", "MPI_Comm_c2f", "MPI_Comm_toint"),
     *("MPI_Pack", "MPI_Unpack", "MPI_Pack_size", "MPI_Group_c2f", "MPI_Group_toint"),
     *("MPI_Message_c2f", "MPI_Message_toint"),
 }
@@ -50,7 +50,7 @@ NATIVE = {
 BY_HAND = {
     *("MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_dup", "MPI_Comm_dup_with_info", "MPI_Abort"),
     *("MPI_Comm_idup", "MPI_Comm_idup_with_info", "MPI_Request_get_status"),
-    *("MPI_Comm_get_attr", "MPI_Attr_get"),
+    *("MPI_Comm_get_attr", "MPI_Attr_get", "MPI_Comm_set_errhandler", "MPI_Errhandler_set"),
 }
 """What `core.c` has of those that take a communicator or a group by value."""
 
