@@ -29,23 +29,29 @@ static void look_up_functions(void) {
     char profiled[64];
     for (int at = 0; at < HERE; at++) {
         snprintf(profiled, sizeof profiled, "P%s", names_here[at]);
-        functions_here[at].theirs = dlsym(own_mpi, names_here[at]);
-        functions_here[at].profiled = dlsym(own_mpi, profiled);
+        functions_here[at].theirs = dlsym(own_mpi ? own_mpi : RTLD_NEXT, names_here[at]);
+        functions_here[at].profiled = dlsym(own_mpi ? own_mpi : RTLD_NEXT, profiled);
         functions_here[at].ours = dlsym(own_library, names_here[at]);
     }
 }
+
+/* What may be put into slots of an object; an object of MPI keeps its own. */
+enum whose { OF_MPI, OF_PYTHON, ANY_OBJECT, NATIVE_AGAIN };
 
 static int in_order(const void *name, const void *other) {
     return strcmp(name, *(const char *const *)other);
 }
 
+static long place_of_name(const char *name) {
+    const char *const *found = bsearch(name, names_here, HERE, sizeof *names_here, in_order);
+    return found ? found - names_here : -1;
+}
+
 /* The function here in place of that of MPI with a name and an address; NULL if there is none. */
 static void *in_place_of(const char *name, void *theirs) {
     int is_profiled = *name == 'P';
-    const char *const *found =
-        bsearch(name + is_profiled, names_here, HERE, sizeof *names_here, in_order);
-    if (!found || !theirs) return NULL;
-    long at = found - names_here;
+    long at = place_of_name(name + is_profiled);
+    if (at < 0 || !theirs) return NULL;
     void *known = is_profiled ? functions_here[at].profiled : functions_here[at].theirs;
     return theirs == known ? functions_here[at].ours : NULL;
 }
@@ -76,9 +82,6 @@ static void *find_function(void *handle, const char *name) {
 }
 
 static void *open_library(const char *path, int flags);
-
-/* What may be put into slots of an object; an object of MPI or mpi4py keeps its own. */
-enum whose { OF_MPI, OF_PYTHON, ANY_OBJECT };
 
 static enum whose whose(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -112,6 +115,11 @@ static void look_at_slots(const struct object *object, const ElfW(Rela) *rows, s
         if (symbol->st_shndx != SHN_UNDEF) continue; /* its own, such as that of a tool */
         const char *name = object->names + symbol->st_name;
         void **slot = (void **)(object->base + row->r_offset);
+        if (object->whose == NATIVE_AGAIN) {
+            long at = place_of_name(name);
+            if (at >= 0 && functions_here[at].theirs) put(object, slot, functions_here[at].theirs);
+            continue;
+        }
         if (object->whose == OF_PYTHON && !strcmp(name, "dlsym")) put(object, slot, find_function);
         if (object->whose == OF_PYTHON && !strcmp(name, "dlopen")) put(object, slot, open_library);
         if (*name != 'M' && *name != 'P') continue;
@@ -120,9 +128,11 @@ static void look_at_slots(const struct object *object, const ElfW(Rela) *rows, s
     }
 }
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *nothing) {
-    (void)size, (void)nothing;
-    struct object object = {.base = info->dlpi_addr, .whose = whose(info->dlpi_name)};
+static int look_at(struct dl_phdr_info *info, size_t size, void *native) {
+    (void)size;
+    if (native && strcmp(info->dlpi_name, native)) return 0;
+    struct object object = {.base = info->dlpi_addr,
+                            .whose = native ? NATIVE_AGAIN : whose(info->dlpi_name)};
     const ElfW(Dyn) *dynamic = NULL;
     for (int at = 0; at < info->dlpi_phnum; at++) {
         const ElfW(Phdr) *part = info->dlpi_phdr + at;
@@ -157,6 +167,16 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *nothing) {
 /* See to it that all that is loaded calls the functions here. */
 EXPORTED void gcm_look_at_all(void) {
     if (own_mpi) dl_iterate_phdr(look_at, NULL);
+}
+
+/* Load a file whose calls are native although this library was preloaded: that of mpi4py. To have
+   it bound by RTLD_DEEPBIND is not enough: a program has copies of variables of Open MPI, such as
+   that of MPI_COMM_WORLD, and the MPI uses those. */
+EXPORTED int gcm_load_native(const char *path) {
+    if (!dlopen(path, RTLD_NOW)) return 0;
+    look_up_functions();
+    dl_iterate_phdr(look_at, (void *)path);
+    return 1;
 }
 
 static void *open_library(const char *path, int flags) {

@@ -73,11 +73,7 @@ class Values:
         self.comms: dict[int, Any] = {native_handle(MPI.COMM_WORLD): world}
         self.groups: dict[int, Any] = {}
         everything = vars(MPI).values()
-        self._types = {
-            native_handle(one): DataType(one)
-            for one in everything
-            if isinstance(one, MPI.Datatype) and one != MPI.DATATYPE_NULL
-        }
+        self._types: dict[int, DataType] = {}
         self._ops = {
             native_handle(one): one
             for one in everything
@@ -207,8 +203,9 @@ class Values:
             given = MPI.Datatype.fromhandle(handle)
             if given == MPI.DATATYPE_NULL:
                 raise MPI.Exception(MPI.ERR_TYPE)
-            known = DataType(given if given.is_named else _Copy(given.Dup()))
-            if not given.is_named:
+            is_predefined = given.is_predefined
+            known = DataType(given if is_predefined else _Copy(given.Dup()))
+            if not is_predefined:
                 self.library.remember(handle, TYPE)
             self._types[handle] = known
         return known

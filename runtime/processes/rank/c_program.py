@@ -74,6 +74,16 @@ def libpython() -> str:
     return ""
 
 
+def let_mpi4py_be_native() -> None:
+    """Have mpi4py call MPI itself, and not what stands before it for the program."""
+    import ctypes
+    from importlib.util import find_spec
+
+    found = find_spec("mpi4py.MPI")  # loads nothing of it yet
+    if found is not None and found.origin is not None:  # what is missing is said where it is used
+        ctypes.CDLL(None).gcm_load_native(found.origin.encode())
+
+
 def use_classes_of_header() -> None:
     """Let errors about lost processes have the classes that the program compares with."""
     from runtime.mpi import errors

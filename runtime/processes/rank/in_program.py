@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 
@@ -14,8 +13,7 @@ from runtime.processes.rank.options import RankOptions
 def main(words: list[str]) -> int:
     """Be the rank until the program ends; returns only if that cannot begin."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python has taken it; the program has not
-    # mpi4py calls MPI itself, and not what stands before it for the program.
-    sys.setdlopenflags(sys.getdlopenflags() | os.RTLD_DEEPBIND)
+    c_program.let_mpi4py_be_native()
     options = RankOptions(words)
     code = run_here(options, number_of(options))
     c_program.end()
