@@ -185,8 +185,8 @@ def _run(command: list[str], program: str, environment: Mapping[str, str], given
         )  # fmt: skip
         if done.returncode == 0:
             return done.stdout
-        said = done.stderr.strip().splitlines()[-1:] or [f"it ended with {done.returncode}"]
-        why = said[0]
+        said = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
+        why = next((line for line in said if "error" in line), said[-1])
     except (OSError, subprocess.SubprocessError) as fault:
         why = str(fault)
     raise refused(

@@ -329,6 +329,12 @@ static int refused(MPI_Comm comm, const char *name, const char *cure, void *call
 
 enum { TOPOLOGY_DEPTHS = -7011, TOPOLOGY_COLORS = -7012 }; /* as in `gcm.h` */
 
+static int no_address(MPI_Comm comm, const char *name, void *caller) {
+    char text[256];
+    snprintf(text, sizeof text, "%s: the address of its result is NULL", name);
+    return failed_by(comm, MPI_ERR_ARG, caller, text);
+}
+
 /* --- requests -------------------------------------------------------------------------------- */
 
 enum { MOST_REQUESTS = 1 << 24 };
@@ -502,6 +508,7 @@ EXPORTED int MPI_Comm_rank(MPI_Comm comm, int *rank) {
     CHECK_LIFE();
     struct token *grid = grid_comm(comm);
     if (!grid) return NATIVE(MPI_Comm_rank)(comm, rank);
+    if (UNLIKELY(!rank)) return no_address(comm, __func__, CALLER);
     *rank = grid->rank;
     return MPI_SUCCESS;
 }
@@ -510,6 +517,7 @@ EXPORTED int MPI_Comm_size(MPI_Comm comm, int *size) {
     CHECK_LIFE();
     struct token *grid = grid_comm(comm);
     if (!grid) return NATIVE(MPI_Comm_size)(comm, size);
+    if (UNLIKELY(!size)) return no_address(comm, __func__, CALLER);
     *size = grid->size;
     return MPI_SUCCESS;
 }
@@ -549,6 +557,7 @@ EXPORTED int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler) {
     return code;
 }
 
+#undef MPI_Errhandler_set /* a macro of Open MPI, which programs of older times may need to have */
 EXPORTED int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler) {
     return MPI_Comm_set_errhandler(comm, handler);
 }

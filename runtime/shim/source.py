@@ -27,6 +27,14 @@ _CHECKS = {
 _BY_HAND = ("core.c", "loaded.c")
 _IN_ONE_CLUSTER = "Use a communicator of one cluster for it."
 _HANDLES = ("MPI_Comm", "MPI_Group", "MPI_Message", "MPI_Request")
+_NULLS = {
+    "MPI_Comm": "MPI_COMM_NULL",
+    "MPI_Group": "MPI_GROUP_NULL",
+    "MPI_Message": "MPI_MESSAGE_NULL",
+    "MPI_Request": "MPI_REQUEST_NULL",
+}
+"""What is there where nothing could be made."""
+
 _SAME = ("Mrecv", "Imrecv")
 """What takes a message by its address, and leaves a null one there."""
 
@@ -159,13 +167,17 @@ def _elsewhere(prototype: CFunction) -> str:
     takes_message = prototype.name.removeprefix("MPI_").removesuffix("_c") in _SAME
     if takes_message:
         made = [one for one in made if one.kind == "MPI_Request"]
+    check = "".join(
+        f"    if (!{one.name}) return no_address({comm}, __func__, CALLER);\n" for one in made
+    )
     words = ", ".join(
         f"WORD(*{one.name})" if takes_message and one.kind == "MPI_Message" else one.word
         for one in parameters
     )
     target = f"{made[-1].name}, sizeof *{made[-1].name}" if made else "NULL, 0"
+    preset = "".join(f"    *{one.name} = {_NULLS[one.kind]};\n" for one in made)
     text = (
-        f"    Word words[] = {{{words}}};\n"
+        f"{check}    Word words[] = {{{words}}};\n{preset}"
         f"    int code = served({comm}, {function_numbers()[row]}, words, {len(parameters)},"
         f" {target}, CALLER);\n"
     )

@@ -147,7 +147,7 @@ class _Opening:
         self, cluster: DeployedCluster, code: Application, before: tuple[StepName, ...]
     ) -> Step:
         front_end = _front_end_name(cluster)
-        program = workplace_of(self.deployment, cluster).program_of(code)
+        program = workplace_of(self.deployment, cluster).program_of(code, cluster)
         job = job_of(cluster, code, program, self.deployment.umask)
         return Step(
             name=_ranks_name(cluster),

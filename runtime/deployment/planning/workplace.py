@@ -38,11 +38,15 @@ class Workplace:
         program = (FileMove(self.folder, ALL),) if self.is_staged else ()
         return (*program, *self.moves)
 
-    def program_of(self, code: Application) -> str:
+    def program_of(self, code: Application, cluster: DeployedCluster) -> str:
         """Return what ranks are told to run, relative to where they start if it is there."""
+        path = code.path
+        if code.kind is ProgramKind.EXECUTABLE:
+            for written, name in zip(_OWN_PLACE, cluster.path.split("/"), strict=True):
+                path = path.replace(written, name)
         if not code.is_inside or (self.is_copy and not self.is_staged):
-            return code.path
-        inside = posixpath.relpath(code.path, code.folder)
+            return path
+        inside = posixpath.relpath(path, code.folder)
         return f"./{inside}" if code.kind is ProgramKind.EXECUTABLE else inside
 
 

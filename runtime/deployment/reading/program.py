@@ -22,7 +22,8 @@ def read_program(
     is_here = entry["stage"]
     is_file = kind is ProgramKind.SCRIPT or (kind is ProgramKind.EXECUTABLE and "/" in written)
     path = reading.path(written) if is_file else written
-    if is_file and is_here:
+    is_of_each = kind is ProgramKind.EXECUTABLE and "{" in path  # see `Workplace.program_of`
+    if is_file and is_here and not is_of_each:
         reading.existing(written, f"the {kind} of application '{name}'", entry.location)
     folder = _folder(entry, name, path if is_file else "", reading)
     if kind is ProgramKind.MODULE and written and is_here:
@@ -61,7 +62,8 @@ def _written(entry: CheckedElement, name: str, reading: Reading) -> tuple[Progra
 def _folder(entry: CheckedElement, name: str, path: str, reading: Reading) -> str:
     """Return the program folder; `path` is the program's file, empty if it is none."""
     if not entry["folder"]:
-        return posixpath.dirname(path) if path else reading.context.folder
+        common = path.partition("{")[0]  # of `{cluster}`, the folder in which there are several
+        return posixpath.dirname(common) if path else reading.context.folder
     folder = reading.path(entry["folder"])
     if not entry["stage"]:
         return folder

@@ -66,6 +66,8 @@ class CollectiveCalls(Calls):
         of = self._values.comm(comm)
         given = None if root == MPI.ROOT else self._values.one(sendbuf, sendcount, sendtype)
         is_root = root in (MPI.ROOT, _own(of))
+        if is_root:
+            _check_apart(of, sendbuf, recvbuf, sendcount)
         taken = self._values.one(recvbuf, recvcount, recvtype, _blocks(of)) if is_root else None
         return of, (given, taken, root)
 
@@ -77,6 +79,8 @@ class CollectiveCalls(Calls):
         of = self._values.comm(comm)
         given = None if root == MPI.ROOT else self._values.one(sendbuf, sendcount, sendtype)
         is_root = root in (MPI.ROOT, _own(of))
+        if is_root:
+            _check_apart(of, sendbuf, recvbuf, sendcount)
         taken = self._parts(of, recvbuf, counts, places, recvtype) if is_root else None
         return of, (given, taken, root)
 
@@ -87,6 +91,8 @@ class CollectiveCalls(Calls):
     ) -> Any:  # fmt: skip
         of = self._values.comm(comm)
         is_root = root in (MPI.ROOT, _own(of))
+        if is_root:
+            _check_apart(of, sendbuf, recvbuf, recvcount)
         given = self._values.one(sendbuf, sendcount, sendtype, _blocks(of)) if is_root else None
         taken = None if root == MPI.ROOT else self._values.one(recvbuf, recvcount, recvtype)
         return of, (given, taken, root)
@@ -98,6 +104,8 @@ class CollectiveCalls(Calls):
     ) -> Any:  # fmt: skip
         of = self._values.comm(comm)
         is_root = root in (MPI.ROOT, _own(of))
+        if is_root:
+            _check_apart(of, sendbuf, recvbuf, recvcount)
         given = self._parts(of, sendbuf, counts, places, sendtype) if is_root else None
         taken = None if root == MPI.ROOT else self._values.one(recvbuf, recvcount, recvtype)
         return of, (given, taken, root)
@@ -108,6 +116,7 @@ class CollectiveCalls(Calls):
         recvbuf: int, recvcount: int, recvtype: int, comm: int,
     ) -> Any:  # fmt: skip
         of = self._values.comm(comm)
+        _check_apart(of, sendbuf, recvbuf, sendcount)
         taken = self._values.one(recvbuf, recvcount, recvtype, _blocks(of))
         return of, (self._values.one(sendbuf, sendcount, sendtype), taken)
 
@@ -117,6 +126,7 @@ class CollectiveCalls(Calls):
         recvbuf: int, counts: int, places: int, recvtype: int, comm: int,
     ) -> Any:  # fmt: skip
         of = self._values.comm(comm)
+        _check_apart(of, sendbuf, recvbuf, sendcount)
         taken = self._parts(of, recvbuf, counts, places, recvtype)
         return of, (self._values.one(sendbuf, sendcount, sendtype), taken)
 
@@ -126,6 +136,7 @@ class CollectiveCalls(Calls):
         recvbuf: int, recvcount: int, recvtype: int, comm: int,
     ) -> Any:  # fmt: skip
         of = self._values.comm(comm)
+        _check_apart(of, sendbuf, recvbuf, sendcount)
         given = self._values.one(sendbuf, sendcount, sendtype, _blocks(of))
         return of, (given, self._values.one(recvbuf, recvcount, recvtype, _blocks(of)))
 
@@ -135,6 +146,8 @@ class CollectiveCalls(Calls):
         recvbuf: int, recvcounts: int, recvplaces: int, recvtype: int, comm: int,
     ) -> Any:  # fmt: skip
         of = self._values.comm(comm)
+        if sendbuf == recvbuf:
+            _check_apart(of, sendbuf, recvbuf, sum(integers(sendcounts, _blocks(of))))
         given = self._parts(of, sendbuf, sendcounts, sendplaces, sendtype)
         return of, (given, self._parts(of, recvbuf, recvcounts, recvplaces, recvtype))
 
@@ -144,6 +157,8 @@ class CollectiveCalls(Calls):
         recvbuf: int, recvcounts: int, recvplaces: int, recvtypes: int, comm: int,
     ) -> Any:  # fmt: skip
         of = self._values.comm(comm)
+        if sendbuf == recvbuf:
+            _check_apart(of, sendbuf, recvbuf, sum(integers(sendcounts, _blocks(of))))
         blocks = _blocks(of)
 
         def each(buf: int, counts: int, places: int, types: int) -> Any:
@@ -225,23 +240,25 @@ class CollectiveCalls(Calls):
         of = self._values.comm(comm)
         given = None if root == MPI.ROOT else self._values.one(sendbuf, count, kind)
         is_root = root in (MPI.ROOT, _own(of))
+        if is_root:
+            _check_apart(of, sendbuf, recvbuf, count)
         taken = self._values.one(recvbuf, count, kind) if is_root else None
         return of, (given, taken, self._values.op(op), root)
 
     def _allreduce(
         self, sendbuf: int, recvbuf: int, count: int, kind: int, op: int, comm: int
     ) -> Any:
-        given, taken = (
-            self._values.one(sendbuf, count, kind),
-            self._values.one(recvbuf, count, kind),
-        )
-        return self._values.comm(comm), (given, taken, self._values.op(op))
+        of, values = self._values.comm(comm), self._values
+        _check_apart(of, sendbuf, recvbuf, count)
+        given, taken = values.one(sendbuf, count, kind), values.one(recvbuf, count, kind)
+        return of, (given, taken, values.op(op))
 
     def _reduce_scatter_block(
         self, sendbuf: int, recvbuf: int, count: int, kind: int, op: int, comm: int
     ) -> Any:
         of = self._values.comm(comm)
         blocks = of.Get_size()
+        _check_apart(of, sendbuf, recvbuf, count)
         given = self._values.one(sendbuf, count, kind, blocks)
         taken = self._values.one(recvbuf, count, kind, blocks if sendbuf == IN_PLACE else 1)
         return of, (given, taken, self._values.op(op))
@@ -251,6 +268,7 @@ class CollectiveCalls(Calls):
     ) -> Any:
         of = self._values.comm(comm)
         numbers = integers(counts, of.Get_size())
+        _check_apart(of, sendbuf, recvbuf, sum(numbers))
         given = self._values.one(sendbuf, sum(numbers), kind)
         count = sum(numbers) if sendbuf == IN_PLACE else numbers[of.Get_rank()]
         return of, (given, self._values.one(recvbuf, count, kind), numbers, self._values.op(op))
@@ -261,6 +279,14 @@ class CollectiveCalls(Calls):
             return MPI.IN_PLACE
         blocks = _blocks(comm)
         return self._values.several(buf, integers(counts, blocks), integers(places, blocks), kind)
+
+
+def _check_apart(comm: Any, sendbuf: int, recvbuf: int, count: int = 1) -> None:
+    """Raise MPI.Exception if what is sent would be written over; MPI_IN_PLACE says that it may."""
+    if sendbuf == recvbuf > IN_PLACE and count > 0 and not comm.Is_inter():
+        error = MPI.Exception(MPI.ERR_BUFFER)
+        error.add_note("the same memory is sent and received into: give MPI_IN_PLACE for that")
+        raise error
 
 
 def _own(comm: Any) -> int:

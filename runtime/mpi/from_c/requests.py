@@ -164,8 +164,12 @@ class Requests:
         """Look whether all are done."""
         handles, requests = self._read(count, array)
         found = [MPI.Status() for _ in requests]
-        if not Request.Testall(requests, found):
-            return PENDING
+        try:
+            if not Request.Testall(requests, found):
+                return PENDING
+        except MPI.Exception:
+            self._all(array, handles, requests, statuses, found)
+            raise
         self._all(array, handles, requests, statuses, found)
         return 0
 
@@ -259,13 +263,33 @@ class Requests:
     ) -> int:
         handles, requests = self._read(count, array)
         found = [MPI.Status() for _ in requests]
-        places = call(requests, found)
+        before = list(map(bool, requests))
+        try:
+            places = call(requests, found)
+        except MPI.Exception:
+            ended = [at for at, was in enumerate(before) if was and not requests[at]]
+            ended.sort(key=lambda at: self._is_ours(handles[at]))  # as their statuses are
+            self._ended(ended, array, handles, requests, done, which, statuses, found)
+            raise
         if places is None:
             write(done, MPI.UNDEFINED)
             return 0
+        self._ended(places, array, handles, requests, done, which, statuses, found)
+        return 0
+
+    def _ended(
+        self,
+        places: list[int],
+        array: int,
+        handles: list[int],
+        requests: list[Any],
+        done: int,
+        which: int,
+        statuses: int,
+        found: list[MPI.Status],
+    ) -> None:
         write(done, len(places))
         write(which, *places)
         for at in places:
             self._write(array, at, handles[at], requests[at])
         write_statuses(statuses, found[: len(places)])
-        return 0

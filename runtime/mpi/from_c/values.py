@@ -320,9 +320,19 @@ _OF_TOPOLOGY: dict[int, type[MPI.Intracomm]] = {
 }
 
 
+def _check_given(address: int) -> None:
+    if address == 0:
+        error = MPI.Exception(MPI.ERR_ARG)
+        error.add_note("an argument is NULL that has to be an address")
+        raise error
+
+
 def integers(address: int, count: int) -> list[int]:
-    """Return an array of the program."""
-    return list((ctypes.c_int * count).from_address(address)) if count > 0 else []
+    """Return an array of the program; raises MPI.Exception if it has none."""
+    if count <= 0:
+        return []
+    _check_given(address)
+    return list((ctypes.c_int * count).from_address(address))
 
 
 def addresses(address: int, count: int) -> list[int]:
@@ -336,7 +346,10 @@ def handles(address: int, count: int) -> list[int]:
 
 
 def write(address: int, *values: int) -> None:
-    """Write numbers into an array of the program."""
+    """Write numbers into an array of the program; raises MPI.Exception if it has none."""
+    if not values:
+        return
+    _check_given(address)
     target = (ctypes.c_int * len(values)).from_address(address)
     target[:] = list(values)
 

@@ -168,6 +168,7 @@ def test_mpiexec_is_told_the_hosts_when_they_are_other_machines(
         ('executable="bin/s"', ("--executable", "./s")),
         ('executable="bin/s" folder="."', ("--executable", "./bin/s")),
         ('executable="s"', ("--executable", "s")),
+        ('executable="bin/{site}-{cluster}/s"', ("--executable", "./site0-cluster0/s")),
     ],
 )
 def test_a_program_is_named_as_its_cluster_sees_it(
