@@ -564,6 +564,8 @@ EXPORTED int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler) {
 
 static int duplicated(MPI_Comm comm, MPI_Info info, MPI_Comm *made, void *caller) {
     Word words[] = {WORD(comm), WORD(info)};
+    if (!made) return no_address(comm, "MPI_Comm_dup", caller);
+    *made = MPI_COMM_NULL;
     return served(comm, DUPLICATE, words, 2, made, sizeof *made, caller);
 }
 

@@ -103,7 +103,8 @@ _APPLICATION = ElementType(
                   "server.", field=""),
         Attribute("module", TEXT, "A Python module, started as with `python -m`.", field=""),
         Attribute("executable", TEXT, "A native program, such as one in C: a file if it has a `/`, "
-                  "else looked up on each machine. `{site}` and `{cluster}` in its path stand for where it runs.",
+                  "else looked up on each machine. `{site}` and `{cluster}` in its path stand for "
+                  "where it runs.",
                   field=""),
         Attribute("arguments", WORDS, "Its command line, quoted as in a shell."),
         Attribute("clusters", LIST, f"Where it runs: {_CLUSTERS}. A single application runs "

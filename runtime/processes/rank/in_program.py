@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 
 from runtime.processes.rank import c_program
 from runtime.processes.rank.main import number_of, run_here

@@ -91,7 +91,7 @@ def test_the_program_folder_is_that_of_the_program_unless_one_is_named(
     found = read(f"<deployment><application {program}/>{grid('')}</deployment>").good
     (code,), (cluster,) = found.applications, found.clusters()
     at = workplace_of(found, cluster)
-    assert (at.folder, at.program_of(code)) == (folder, told)
+    assert (at.folder, at.program_of(code, cluster)) == (folder, told)
 
 
 def test_a_cluster_without_an_application_elsewhere_gets_a_folder_with_what_is_sent(
