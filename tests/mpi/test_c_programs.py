@@ -61,7 +61,9 @@ def test_errors_that_the_program_handles_have_the_codes_of_mpi_and_a_line_each(
         "root": "root",
     }
     assert "MPI_Win_create at " in done.stderr
-    assert "it does not work over several clusters. Use a communicator of one cluster" in done.stderr
+    assert (
+        "it does not work over several clusters. Use a communicator of one cluster" in done.stderr
+    )
     assert "sent 16 bytes with tag 1 into a buffer of 4 bytes (the program goes on)" in done.stderr
 
 
