@@ -17,7 +17,7 @@ from runtime.cli.line.options import deploy_command
 from runtime.cli.streams import write
 from runtime.results.acceptance import Acceptance, folder_with_record
 from runtime.results.known_results import KeptResult
-from runtime.shown_text import shown_lines
+from runtime.shown_text import shown
 
 _MORE = """\
 Results that would take the place of a file of yours, or would be loaded or run, are kept under the
@@ -37,6 +37,9 @@ examples:
 
 MOST_LINES = 200
 """How many lines of a difference are shown."""
+
+LONGEST_LINE = 8192
+"""How many characters of a line are shown: two paths have room."""
 
 
 @deploy_command(
@@ -67,17 +70,17 @@ def accept(found: argparse.Namespace) -> int:
                 given = answer or _asked(one)
                 if given is _Answer.YES:
                     home.accept(one)
-                    write(shown_lines(f"{one.meant_for}: accepted") + "\n")
+                    _say(f"{one.meant_for}: accepted")
                 elif given is _Answer.REJECT:
                     home.reject(one)
-                    write(shown_lines(f"{one.path}: removed") + "\n")
+                    _say(f"{one.path}: removed")
                 else:
                     left += 1
                     answer = given if given is _Answer.NONE else None  # nobody else will answer
             except OSError as fault:
                 what = "removed" if found.reject else "put in place"
                 raise OutputFailed(
-                    f"{one.path} cannot be {what}: {fault}",
+                    f"{shown(one.path)} cannot be {what}: {shown(str(fault))}",
                     cure=f"Look at it in {home.home}",
                 ) from fault
     if left:
@@ -123,19 +126,24 @@ def _refuse_several(waiting: Sequence[KeptResult]) -> None:
     counted = Counter(one.meant_for for one in waiting)
     for name, number in counted.items():
         if number > 1:
-            these = ", ".join(one.path for one in waiting if one.meant_for == name)
-            raise UsageError(f"{these} are all meant for {name}", cure="Name one of them")
+            these = ", ".join(shown(one.path) for one in waiting if one.meant_for == name)
+            raise UsageError(f"{these} are all meant for {shown(name)}", cure="Name one of them")
 
 
 def _show(home: Acceptance, one: KeptResult) -> None:
     lines = list(islice(home.difference(one), MOST_LINES + 1))
     more = ["..."] if len(lines) > MOST_LINES else []
     for line in [*(lines[:MOST_LINES] or [f"{one.meant_for}: an empty file"]), *more]:
-        write(shown_lines(line) + "\n")
+        _say(line)
+
+
+def _say(text: str, end: str = "\n") -> None:
+    """Write a line with names and words of a cluster, which make no further ones."""
+    write(shown(text, LONGEST_LINE) + end)
 
 
 def _asked(one: KeptResult) -> _Answer:
-    write(shown_lines(f"Put {one.path} in the place of {one.meant_for}? [y/N/r] "))
+    _say(f"Put {one.path} in the place of {one.meant_for}? [y/N/r] ", end="")
     answer = sys.stdin.readline()
     if not answer.endswith("\n"):
         write("\n")

@@ -129,10 +129,11 @@ def victim(tmp_path: Path) -> Iterator[Victim]:
         yield Victim(tmp_path, server)
 
 
-NAMES = """
-evil = "\\x1b]0;mine\\x07\\ngcm-deploy: all is well\\r\\u202e"
+HOSTILE_NAME = "\x1b]0;mine\x07\ngcm-deploy: all is well\r\u202e"
+NAMES = f"""
+evil = {HOSTILE_NAME!r}
 for name in ("module.py", "data", "key.pem", "~"):
-    pathlib.Path(evil + name).write_text(name)
+    pathlib.Path(evil + name).write_text(name + r"\x1b[2J" * (name == "module.py"))
 pathlib.Path(evil + "two.py").write_text("replaced")
 os.mkfifo(evil + "pipe")
 os.mkdir(evil + "folder.dist-info")
@@ -160,6 +161,25 @@ def test_names_of_results_steer_no_terminal_and_add_no_lines(victim: Victim) -> 
         f"  left out: {evil}",
     ):
         assert line in told, told
+    asked = accept(victim, "n\n" * 10)
+    named = accept(victim, "", str(victim.home / (HOSTILE_NAME + "two.py")))
+    put = accept(victim, "", "--yes")
+    for one in (asked, named, put):
+        assert one.returncode == 0, one.stderr
+        shown = one.stdout + one.stderr
+        assert [each for each in shown if not each.isprintable() and each != "\n"] == []
+        assert not re.search("^gcm-deploy: all is well", shown, re.MULTILINE), shown
+    assert "+replaced" in named.stdout
+    assert f"Put {evil}module.py.s.a in the place of {evil}module.py? [y/N/r] " in asked.stdout
+    assert f"{evil}module.py: accepted\n" in put.stdout
+    assert (victim.home / (HOSTILE_NAME + "module.py")).read_text() == "module.py\x1b[2J"
+
+
+def accept(victim: Victim, answers: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, "accept", *words],
+        cwd=victim.home, input=answers, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
 
 
 def test_nothing_that_came_home_is_loaded_by_the_next_run(victim: Victim) -> None:
