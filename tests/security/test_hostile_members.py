@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -105,6 +106,24 @@ def test_what_is_announced_and_never_sent_takes_no_memory(lab: Lab) -> None:
     finally:
         attack.communicate("\n", timeout=60)
     assert attack.returncode == 0
+
+
+def test_strangers_who_do_not_end_their_handshakes_give_way_and_members_get_in(lab: Lab) -> None:
+    tasks = Path(f"/proc/{lab.daemon.pid}/task")
+    before = len(list(tasks.iterdir()))  # those of members of other tests, too
+    with ExitStack() as stack:
+        strangers = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", lab.port)))
+            for _ in range(200)
+        ]
+        for one in strangers:
+            with suppress(OSError):  # it was hung up on
+                one.sendall(b"\x16\x03\x01")  # of a record of TLS, which goes on for ever
+        strangers[0].settimeout(60)
+        with suppress(ConnectionResetError):
+            assert strangers[0].recv(1) == b""
+        assert json.loads(lab.peer("status", f"127.0.0.1:{lab.port}", "--json"))
+        assert len(list(tasks.iterdir())) - before < 100
 
 
 def test_what_members_say_moves_no_cursor_and_adds_no_line_to_a_log(lab: Lab) -> None:
