@@ -102,12 +102,18 @@ class HubEnd:
 class TunnelHub:
     """Passes frames between ends, which it counts and does not open.
 
-    `report` gets what the launcher is to know.
+    `report` gets what the launcher is to know. An end that takes nothing for `lease` seconds counts
+    as lost.
     """
 
     def __init__(
-        self, ends: Sequence[HubEnd], orders: int, report: Callable[[Mapping[str, Any]], None]
+        self,
+        ends: Sequence[HubEnd],
+        orders: int,
+        report: Callable[[Mapping[str, Any]], None],
+        lease: float = LEASE,
     ) -> None:
+        self._lease = lease
         self._ends = ends
         self._orders = orders
         self._report = report
@@ -140,7 +146,7 @@ class TunnelHub:
                     end.ping(now)
                 if not end.to_send:
                     end.waits_since = float("inf")
-                elif now > end.waits_since + LEASE:
+                elif now > end.waits_since + self._lease:
                     self._lose(end)  # what others send it holds up what they send elsewhere
                 else:
                     end.waits_since = min(end.waits_since, now)

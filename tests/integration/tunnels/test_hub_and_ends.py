@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import queue
 import select
 import signal
 import socket
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,30 @@ def test_an_end_that_floods_others_in_turn_fills_no_memory_of_the_hub(tmp_path: 
         assert peaks[-1] < 48 << 10, f"{peaks[-1]:,} KiB"
     finally:
         tunnel.close()
+
+
+def test_an_end_that_takes_nothing_is_let_go_and_no_other_waits_for_it() -> None:
+    told: queue.Queue[Mapping[str, Any]] = queue.Queue()
+    orders, no_more = os.pipe()
+    words = [["-c", FLOOD], *(["-c", SILENT, f"\ngcm-end{number}"] for number in (1, 2))]
+    ends = [
+        hub.start_end(number, {"argv": [sys.executable, *one], "environment": {},
+                               "marker": ["gcm-", f"end{number}"]})
+        for number, one in enumerate(words)
+    ]  # fmt: skip
+    made = hub.TunnelHub(ends, orders, told.put, lease=0.5)
+    serves = threading.Thread(target=made.run)
+    serves.start()
+    try:
+        assert told.get(timeout=PATIENCE) == {"ready": True}
+        gone = [told.get(timeout=PATIENCE) for _ in range(2)]
+        # the first one ends by itself, once it could say all that it has to say
+        assert gone == [{"gone": 1, "code": -signal.SIGKILL}, {"gone": 0, "code": 0}]
+    finally:
+        os.close(no_more)
+        serves.join(PATIENCE)
+        made.close()
+        os.close(orders)
 
 
 def test_who_asks_and_reads_no_answer_fills_no_memory_of_another_end(tmp_path: Path) -> None:
