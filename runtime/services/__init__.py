@@ -7,6 +7,24 @@ are the first service.
 
 from __future__ import annotations
 
-from runtime.services.port import Effect, IncomingBody, Resume, SendRequest, Service, ServicePort
+from runtime.services.port import (
+    BodyHere,
+    Effect,
+    IncomingBody,
+    Resume,
+    SendRequest,
+    Service,
+    ServicePort,
+    several,
+)
 
-__all__ = ["Effect", "IncomingBody", "Resume", "SendRequest", "Service", "ServicePort"]
+__all__ = [
+    "BodyHere",
+    "Effect",
+    "IncomingBody",
+    "Resume",
+    "SendRequest",
+    "Service",
+    "ServicePort",
+    "several",
+]

@@ -9,19 +9,46 @@ A body comes in where the service wants it. It may begin to do so before its tur
 nothing in front of it may have to wait; the service hears of it in its turn. A body whose turn is
 far is left where it is, so that the connection holds its sender up.
 
+Several small requests may come as the body of one, which `several` makes.
+
 The port does no input or output, and owns no thread: whoever feeds it holds a lock.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from struct import Struct
 from typing import Any, Protocol, TypeAlias
 
 from gcm.records import dataclass
 
 OUT_OF_TURN = 0x80
 """The bit in the first byte of a header whose request waits for no other one."""
+
+SEVERAL = b"\x40"
+"""The header of what carries other requests."""
+
+_SIZES = Struct("<HI")
+
+
+def several(requests: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return headers and bodies as the body of one request."""
+    return b"".join(
+        part
+        for header, body in requests
+        for part in (_SIZES.pack(len(header), len(body)), header, body)
+    )
+
+
+def _each(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
+    """Yield the requests in a body that `several` has made."""
+    at = 0
+    while at < len(data):
+        header, body = _SIZES.unpack_from(data, at)
+        at += _SIZES.size
+        yield bytes(data[at : at + header]), data[at + header : at + header + body]
+        at += header + body
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +84,26 @@ class IncomingBody(Protocol):
 
     def take(self) -> None:
         """Let it come into memory that is made for it."""
+
+
+class BodyHere:
+    """A body that is here already: of a request to oneself, or one of several."""
+
+    __slots__ = ("done", "owner", "payload", "size", "source")
+
+    def __init__(self, source: int, payload: memoryview | bytes) -> None:
+        self.source, self.payload, self.size = source, payload, len(payload)
+        self.done = False
+        self.owner: Any = None
+
+    def give(self, buffer: memoryview, /) -> None:
+        """Copy it into memory."""
+        buffer[:] = self.payload
+        self.done = True
+
+    def take(self) -> None:
+        """Let it stay where it is: it is used at once."""
+        self.done = True
 
 
 class Service(Protocol):
@@ -169,11 +216,14 @@ class _Stream:
             if not first.parcel.done:
                 break
             requests.popleft()
+            if first.header == SEVERAL:
+                requests.extendleft(reversed(first.parts()))
+                continue
             body = None if first.has_room else memoryview(first.parcel.payload or b"")
             self._port.carry_out(self._key, service.handle(source, first.header, body))
         for one in requests:
             one.begin(service)
-            if service.may_wait(one.header):
+            if one.header == SEVERAL or service.may_wait(one.header):
                 return
 
     def landed(self) -> None:
@@ -199,7 +249,9 @@ class _Request:
             return
         self._has_begun = True
         parcel = self.parcel
-        room = service.room(parcel.source, self.header, parcel.size) if parcel.size else None
+        room = None
+        if parcel.size and self.header != SEVERAL:
+            room = service.room(parcel.source, self.header, parcel.size)
         if room is None:
             parcel.take()
         else:
@@ -207,6 +259,13 @@ class _Request:
             parcel.give(room)
         if not parcel.done:
             parcel.owner = self
+
+    def parts(self) -> list[_Request]:
+        """Return the requests that it carries."""
+        source, whole = self.parcel.source, memoryview(self.parcel.payload)
+        return [
+            _Request(header, BodyHere(source, body), self._stream) for header, body in _each(whole)
+        ]
 
     def landed(self) -> None:
         """Go on: the body is complete."""

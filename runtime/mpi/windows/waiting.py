@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
@@ -12,29 +12,6 @@ from runtime.mpi.progress.operations import Operation, most_urgent
 if TYPE_CHECKING:
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.losses import LossHandler
-
-
-class ToItself:
-    """A request of this process to itself, as the port takes those of others; done when served."""
-
-    __slots__ = ("done", "error", "owner", "payload", "size", "source")
-
-    def __init__(self, source: int, body: Sequence[memoryview]) -> None:
-        self.source = source
-        self.payload: Any = body[0] if len(body) == 1 else b"".join(body)
-        self.size = len(self.payload)
-        self.done = False
-        self.error: BaseException | None = None
-        self.owner: Any = None
-
-    def give(self, buffer: memoryview, /) -> None:
-        """Copy the body into memory."""
-        buffer[:] = self.payload
-        self.done = True
-
-    def take(self) -> None:
-        """Let the body stay where it is: it is used at once."""
-        self.done = True
 
 
 class Awaited(Operation):

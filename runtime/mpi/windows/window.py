@@ -33,8 +33,9 @@ from runtime.mpi.windows.places import (
     unit_of,
 )
 from runtime.mpi.windows.reducing import reduce
-from runtime.mpi.windows.waiting import AllOf, Answered, Awaited, ToItself
-from runtime.services import Effect, SendRequest, ServicePort
+from runtime.mpi.windows.waiting import AllOf, Answered, Awaited
+from runtime.services import BodyHere, Effect, SendRequest, ServicePort, several
+from runtime.services.port import SEVERAL
 from runtime.windows.epochs import Epoch, WindowEpochs, WrongEpoch
 from runtime.windows.requests import NO_OP, AnswerCode, RequestHeader, RequestKind
 from runtime.windows.runs import bounds_of, packed, pieces, size_of
@@ -50,6 +51,9 @@ AT_ONCE = 1 << 20
 """At most so many bytes are reduced, or copied for an answer, while others have to wait."""
 
 _MOST_RUNS = 1 << 15
+
+_SMALL, _MOST_HELD = 256, 16
+"""Bodies of up to so many bytes are kept until a synchronisation, and so many of them at most."""
 
 _MOST_UNFINISHED = 64
 """So many operations are kept before those that are done are forgotten."""
@@ -85,6 +89,7 @@ class GridWindow:
         self._unfinished: dict[int, list[Operation]] = {}
         self._touched: set[int] = set()
         self._has_lock: dict[int, bool] = {}
+        self._held: dict[int, list[tuple[bytes, bytes]]] = {}
         self._answers: dict[int, Answered] = {}
         self._token = 0
         self._head = HEAD.pack(m.context, True, m.engine.me, SERVED)
@@ -135,24 +140,50 @@ class GridWindow:
         return self.target.lost(source)
 
     def _send(self, rank: int, header: RequestHeader, *body: memoryview) -> Operation | None:
-        """Send a request; return the operation to wait for, if its body is still needed."""
+        """Send a request; return the operation to wait for, if its body is still needed.
+
+        A small one is copied, and may leave later: with others, at the next synchronisation.
+        """
         m, engine = self.members, self.engine
         index = m.peers[rank]
         with engine.lock:
             if self._parent.recovery.is_closed and self._parent.recovery.error is not None:
                 raise self._parent.recovery.error
             if index == engine.me:
-                here = ToItself(index, body)
-                port_of(engine).arrived(m.context, header.packed(), here)
+                data = body[0] if len(body) == 1 else b"".join(body)
+                port_of(engine).arrived(m.context, header.packed(), BodyHere(index, data))
                 return None
             if engine.connections is None or index in engine.losses.gone:
                 error = engine.losses.of(index)
                 raise error if error is not None else RuntimeError("the connections are closed")
-            outgoing = engine.connections.send(index, self._head + header.packed(), body)
-            engine.wake()
-            if outgoing.done and outgoing.error is None:
-                return None
-            return engine.far_send(outgoing, rank, index, self._parent.recovery)
+            if header.kind == RequestKind.POST or sum(map(len, body)) > _SMALL:
+                self._push(rank)
+                return self._transmit(rank, header.packed(), body)
+            held = self._held.setdefault(rank, [])
+            held.append((header.packed(), b"".join(body)))
+            if header.kind >= RequestKind.UNLOCK or len(held) >= _MOST_HELD:
+                self._push(rank)
+            return None
+
+    def _push(self, rank: int) -> None:
+        """Send the small requests to a rank that have not left; the lock is held."""
+        held = self._held.pop(rank, None)
+        if held is None:
+            return
+        if len(held) == 1:
+            header, body = held[0]
+            self._transmit(rank, header, (memoryview(body),) if body else ())
+        else:
+            self._transmit(rank, SEVERAL, (memoryview(several(held)),))
+
+    def _transmit(self, rank: int, header: bytes, body: Sequence[memoryview]) -> Operation | None:
+        m, engine = self.members, self.engine
+        assert engine.connections is not None, "it was asked before"
+        outgoing = engine.connections.send(m.peers[rank], self._head + header, body)
+        engine.wake()
+        if outgoing.done and outgoing.error is None:
+            return None
+        return engine.far_send(outgoing, rank, m.peers[rank], self._parent.recovery)
 
     def _ask(self, rank: int, header: RequestHeader, what: str, *body: memoryview,
              into: memoryview | None = None) -> list[Operation]:  # fmt: skip
@@ -433,6 +464,7 @@ class GridWindow:
         return made
 
     def _request(self, operation: Operation) -> MPI.Request:
+        self.Sync()
         return new_request(self.members, operation)
 
     # --- ends of accesses -------------------------------------------------------------------------
@@ -440,8 +472,10 @@ class GridWindow:
     def _finish(self, ranks: Iterable[int], more: Sequence[Operation] = ()) -> None:
         """Wait until what was begun with some ranks is done here; raises the first error."""
         operations = [*more]
-        for rank in ranks:
-            operations[:0] = self._unfinished.pop(rank, ())
+        with self.engine.lock:
+            for rank in ranks:
+                self._push(rank)
+                operations[:0] = self._unfinished.pop(rank, ())
         self.engine.waits.wait_for(*operations)
 
     def _flush(self, ranks: Iterable[int]) -> None:
@@ -471,10 +505,13 @@ class GridWindow:
     def Flush_local_all(self) -> None:
         """Wait until all accesses are done here."""
         self.epochs.check_locked()
-        self._finish(sorted(self._unfinished))
+        self._finish(sorted({*self._held, *self._unfinished}))
 
     def Sync(self) -> None:
-        """Do nothing: there is one copy of the memory."""
+        """Let small accesses leave; nothing else, since there is one copy of the memory."""
+        with self.engine.lock:
+            for rank in tuple(self._held):
+                self._push(rank)
 
     def _locked(self, rank: Any) -> Sequence[int]:
         found = integer(rank)
@@ -563,7 +600,7 @@ class GridWindow:
             self.epochs.fence(succeeds=not integer(assertion) & MPI.MODE_NOSUCCEED)
         if self.is_dynamic:  # its targets alone know what is outside
             self._flush(sorted({*self._touched, *self._unfinished}))
-        self._finish(sorted(self._unfinished))
+        self._finish(sorted({*self._held, *self._unfinished}))
         sent, mine = array("q", self._sent), array("q", [0])
         self.comm.Reduce_scatter_block(sent, mine)
         applied, epoch = self.target.applied, self._fences
@@ -711,7 +748,7 @@ def _carry_out(engine: Engine, key: bytes, send: SendRequest) -> None:
     port = engine.port
     assert port is not None, "it calls this"
     if send.to == engine.me:
-        port.arrived(key, send.header, ToItself(send.to, send.body))
+        port.arrived(key, send.header, BodyHere(send.to, b"".join(send.body)))
     elif engine.connections is not None and send.to not in engine.losses.gone:
         head = HEAD.pack(key, True, engine.me, SERVED)
         engine.connections.send(send.to, head + send.header, send.body)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from runtime.services import Effect, Resume, SendRequest, ServicePort
-from runtime.services.port import OUT_OF_TURN
+from runtime.services import Effect, Resume, SendRequest, ServicePort, several
+from runtime.services.port import OUT_OF_TURN, SEVERAL
 
 KEY = b"a window"
 HOLD, OPEN = b"H", b"O"
@@ -148,3 +148,14 @@ def test_requests_to_a_closed_key_are_dropped() -> None:
     port.arrived(KEY, b"a", body)
     assert body.done
     assert log.served == []
+
+
+def test_several_requests_in_one_are_served_one_after_the_other_and_may_hold_up_the_rest() -> None:
+    log = Log()
+    port, _ = port_with(log)
+    body = several([(b"a", b"first"), (HOLD, b""), (b"b", b"second")])
+    port.arrived(KEY, SEVERAL, Body(1, body))
+    port.arrived(KEY, b"c", Body(1, b""))
+    assert log.served == [(1, b"a", b"first"), (1, HOLD, b"")]
+    port.arrived(KEY, OPEN, Body(2, b""))
+    assert [one[1:] for one in log.served[3:]] == [(b"b", b"second"), (b"c", b"")]
