@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.grids import Grid, SharedGrid, on
+from tools.on_grids import ROOT, environment
 
 pytestmark = pytest.mark.mpi
+
+RANDOM_PROGRAMS = 25
 
 
 @on("2+1")
@@ -266,3 +272,19 @@ def test_a_lock_of_a_lost_rank_goes_to_the_next_and_a_lost_target_is_an_error(gr
         code=(0, 1, 3),
     )
     assert said[1] == ["locked", "True"]
+
+
+def test_random_programs_do_what_the_model_does() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.window_programs", "2+1", "1000", str(RANDOM_PROGRAMS)],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    lines = sorted(done.stdout.splitlines())
+    assert lines == [f"[{rank}] {RANDOM_PROGRAMS} programs, 0 faults" for rank in range(3)], (
+        done.stderr
+    )
