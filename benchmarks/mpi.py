@@ -26,7 +26,7 @@ from benchmarks import pictures, plots, report
 from benchmarks.grid import missing
 from benchmarks.mpi_goals import against_native
 from benchmarks.mpi_launch import Launch, Mpich, OpenMpi, Ours
-from benchmarks.mpi_measure import collectives, inside, pingpong, ranks
+from benchmarks.mpi_measure import collectives, inside, pingpong, ranks, windows
 from benchmarks.mpi_plain import plain_python
 from benchmarks.mpi_rows import Found, size_of
 from benchmarks.mpi_scenarios import SCENARIOS
@@ -36,7 +36,7 @@ PICTURES = Path("build/benchmarks")
 COLUMNS = ("ours", "ucx", "ofi", "openmpi")
 MORE_COLUMNS = ("tls",)
 POINT_TO_POINT = ("pingpong", "lan")
-TABLES = (*(one.name for one in SCENARIOS), *POINT_TO_POINT, "inside", "ranks")
+TABLES = (*(one.name for one in SCENARIOS), *POINT_TO_POINT, "inside", "windows", "ranks")
 
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -87,6 +87,7 @@ def measured(options: argparse.Namespace, console: Console) -> list[Found]:
         "pingpong": lambda: pingpong(options, ways, is_far=True),
         "lan": lambda: pingpong(options, ways, is_far=False),
         "inside": lambda: inside(options, ways),
+        "windows": lambda: windows(options, ways),
         "ranks": lambda: ranks(options, ways),
     }
     found = []

@@ -178,6 +178,20 @@ def inside(options: argparse.Namespace, ways: Sequence[Launch]) -> Found:
     return Found("inside", title, rows, False, columns.faults)
 
 
+def windows(options: argparse.Namespace, ways: Sequence[Launch]) -> Found:
+    """Measure one-sided calls beside messages between two sites; native MPIs where they can."""
+    columns = Columns()
+    with EmulatedGrid(Layout((1, 1))) as grid:
+        for launch in [*ways] * options.turns:
+            columns.measure(
+                grid, launch, dict.fromkeys(grid.clusters, 1), ["windows"], options.timeout
+            )
+    cases = list(dict.fromkeys(case for found in columns.found.values() for case in found))
+    rows = [Row(what, size, None, columns.of((what, size))) for what, size in cases]
+    title = "One-sided calls between two sites, 5 ms and 1 Gbit/s"
+    return Found("windows", title, rows, False, columns.faults)
+
+
 def ranks(options: argparse.Namespace, ways: Sequence[Launch]) -> Found:
     """Measure what each rank costs, from 4 to 64 ranks on 2 x 2 clusters; flat MPICH beside."""
     columns, rows = Columns(), []

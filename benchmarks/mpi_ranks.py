@@ -3,6 +3,7 @@
     mpi_ranks.py --ranks 8 collectives [--cyclic] [--only bcast:8,...] [--seconds S]
     mpi_ranks.py --ranks 2 pingpong --sizes 1,1024 [--immediate] [--seconds S]
     mpi_ranks.py --ranks 3 neighbours --sizes 1,65536     the first two ranks of a cluster
+    mpi_ranks.py --ranks 2 windows                    one-sided calls beside messages
     mpi_ranks.py --ranks 64 footprint                 when all have started, and their memory
 
 The first rank prints one JSON object for each figure: what, size, and the seconds of all rounds.
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 FEWEST, MOST = 7, 300
 ATTEMPTS = 2
+PUTS, TURNS = 32, 61
 KIB, MIB = 1 << 10, 1 << 20
 CASES = (
     "barrier:0",
@@ -213,6 +215,87 @@ def both_ways(
     return [trip() / 2 for _ in range(count)]
 
 
+class OneSided:
+    """What the first rank does to the memory of the last one, and the messages beside it."""
+
+    def __init__(self) -> None:
+        self.world = MPI.COMM_WORLD
+        self.last = self.world.Get_size() - 1
+        self.one, self.many = bytearray(8), bytearray(MIB)
+        size = PUTS * MIB if self.world.Get_rank() == self.last else 0
+        self.window = MPI.Win.Allocate(size, 1, comm=self.world)
+        self.taken: dict[str, list[float]] = {}
+
+    def round_trip(self) -> None:
+        """Send a little, and receive as much."""
+        self.world.Send([self.one, MPI.BYTE], self.last)
+        self.world.Recv([self.one, MPI.BYTE], self.last)
+
+    def put(self) -> None:
+        """Put a little, and wait until it is there."""
+        self.window.Put([self.one, MPI.BYTE], self.last)
+        self.window.Flush(self.last)
+
+    def locked_put(self) -> None:
+        """Do that in an epoch of its own."""
+        self.window.Lock(self.last)
+        self.window.Put([self.one, MPI.BYTE], self.last)
+        self.window.Unlock(self.last)
+
+    def sends(self) -> None:
+        """Send much, and hear that it was received."""
+        for _ in range(PUTS):
+            self.world.Send([self.many, MPI.BYTE], self.last)
+        self.world.Recv([self.one, MPI.BYTE], self.last)
+
+    def puts(self) -> None:
+        """Put much, and wait until it is there."""
+        for at in range(PUTS):
+            self.window.Put([self.many, MPI.BYTE], self.last, at * MIB)
+        self.window.Flush(self.last)
+
+    def answer(self, times: int, memory: bytearray) -> None:
+        """Receive messages, and answer the last one."""
+        for _ in range(times):
+            self.world.Recv([memory, MPI.BYTE], 0)
+        self.world.Send([self.one, MPI.BYTE], 0)
+
+    def time(self, what: str, work: Work, *, is_in_epoch: bool = False) -> None:
+        """Take the time of something once."""
+        if is_in_epoch:
+            self.window.Lock(self.last)
+        begun = time.perf_counter()
+        work()
+        self.taken.setdefault(what, []).append(time.perf_counter() - begun)
+        if is_in_epoch:
+            self.window.Unlock(self.last)
+
+    def turn(self, *, is_large: bool) -> None:
+        """Do everything once, at the first and the last rank."""
+        if self.world.Get_rank() == 0:
+            self.time("round trip", self.round_trip)
+            self.time("put and flush", self.put, is_in_epoch=True)
+            self.time("lock, put, unlock", self.locked_put)
+            if is_large:
+                self.time("32 sends", self.sends)
+                self.time("32 puts and a flush", self.puts, is_in_epoch=True)
+        elif self.world.Get_rank() == self.last:
+            self.answer(1, self.one)
+            if is_large:
+                self.answer(PUTS, self.many)
+
+
+def windows(_options: argparse.Namespace) -> None:
+    """Measure one-sided calls beside messages; they take turns."""
+    cases = OneSided()
+    for turn in range(TURNS):
+        cases.turn(is_large=turn % 10 == 0)
+    for what, seconds in cases.taken.items():
+        tell(cases.world, what, MIB if "32" in what else 8, seconds[1:])
+    cases.world.Barrier()
+    cases.window.Free()
+
+
 def footprint(_options: argparse.Namespace) -> None:
     """Tell when all ranks had started, by the clock on the wall, and the bytes each one takes."""
     world = MPI.COMM_WORLD
@@ -226,7 +309,9 @@ def footprint(_options: argparse.Namespace) -> None:
 def main() -> None:
     """Do what the command line says."""
     parser = argparse.ArgumentParser()
-    measures = {one.__name__: one for one in (collectives, pingpong, neighbours, footprint)}
+    measures = {
+        one.__name__: one for one in (collectives, pingpong, neighbours, windows, footprint)
+    }
     parser.add_argument("what", choices=measures)
     parser.add_argument("--ranks", type=int, required=True, help="how many there should be")
     parser.add_argument("--cyclic", action="store_true")

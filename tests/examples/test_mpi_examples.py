@@ -67,6 +67,13 @@ def test_numbers_are_sorted_on_two_sites(version: str, numbers: int) -> None:
     assert said == f"{numbers} numbers sorted by 5 processes: right\n"
 
 
+def test_ranks_take_tasks_from_a_window_of_another_cluster() -> None:
+    said = run(
+        *DEPLOY, "--quiet", "--emulate", "2x1x2", "examples/32_windows/bag_of_tasks.py", "20"
+    )
+    assert said == "20 of 20 results are right, 20 tasks were done\n"
+
+
 def test_heat_goes_on_where_it_was_on_two_sites(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples" / "30_heat", tmp_path / "examples" / "30_heat")
     shutil.copytree(ROOT / "descriptors", tmp_path / "descriptors")
