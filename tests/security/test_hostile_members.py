@@ -109,8 +109,6 @@ def test_what_is_announced_and_never_sent_takes_no_memory(lab: Lab) -> None:
 
 
 def test_strangers_who_do_not_end_their_handshakes_give_way_and_members_get_in(lab: Lab) -> None:
-    tasks = Path(f"/proc/{lab.daemon.pid}/task")
-    before = len(list(tasks.iterdir()))  # those of members of other tests, too
     with ExitStack() as stack:
         strangers = [
             stack.enter_context(socket.create_connection(("127.0.0.1", lab.port)))
@@ -119,11 +117,11 @@ def test_strangers_who_do_not_end_their_handshakes_give_way_and_members_get_in(l
         for one in strangers:
             with suppress(OSError):  # it was hung up on
                 one.sendall(b"\x16\x03\x01")  # of a record of TLS, which goes on for ever
-        strangers[0].settimeout(60)
-        with suppress(ConnectionResetError):
-            assert strangers[0].recv(1) == b""
+        for one in strangers[:100]:
+            one.settimeout(60)
+            with suppress(ConnectionResetError):
+                assert one.recv(1) == b""
         assert json.loads(lab.peer("status", f"127.0.0.1:{lab.port}", "--json"))
-        assert len(list(tasks.iterdir())) - before < 100
 
 
 def test_what_members_say_moves_no_cursor_and_adds_no_line_to_a_log(lab: Lab) -> None:

@@ -157,8 +157,9 @@ class PeerListener:
     def _drop_stranger(self) -> None:
         with self._lock:
             oldest = next(iter(self._strangers), None)
-        if oldest is not None:
-            _hang_up(oldest)
+            if oldest is not None:
+                del self._strangers[oldest]  # its thread may come to that only after the next one
+                _hang_up(oldest)
 
     # --- the thread of a connection -------------------------------------------------------------
 
