@@ -3,7 +3,8 @@
     python -m tools.mutate_worlds --path runtime/peers/booking --kind labs --sample 40
 
 Each mutant is tried in a process of its own, which plays seeds until one fails or the time is over.
-A line that no world runs is told apart: no auditor could notice it.
+A line that no world runs is told apart: no auditor could notice it. So are those of
+`tests/worlds/harmless_mutants.toml`, each with the reason why it makes nothing worse.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import random
 import signal
 import sys
 import tempfile
+import threading
 import time
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +33,7 @@ from typing import Any
 from tools.mutants import Mutant, find_mutants
 
 ROOT = Path(__file__).parent.parent
+HARMLESS = ROOT / "tests" / "worlds" / "harmless_mutants.toml"
 LOOKED_AT = 12
 """Worlds that are played to see which lines run in them."""
 
@@ -40,6 +44,7 @@ class WorldVerdict(StrEnum):
     KILLED = "killed"
     SURVIVED = "survived"
     NOT_RUN = "not run"
+    HARMLESS = "harmless"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +107,12 @@ def lines_run(kinds: Sequence[str], folder: Path) -> dict[str, set[int]]:
         return trace
 
     sys.settrace(trace)
+    threading.settrace(trace)  # a program in a world has a thread
     try:
         play_until_one_fails(kinds, LOOKED_AT, 600.0)
     finally:
         sys.settrace(None)
+        threading.settrace(None)
     return found
 
 
@@ -164,11 +171,13 @@ def main() -> int:
     ]
     random.Random(options.seed).shuffle(mutants)
     mutants = mutants[: options.sample]
-    run = _lines_in_a_process(kinds, folder)
+    run, harmless = _lines_in_a_process(kinds, folder), harmless_mutants()
     tried = []
     with ThreadPoolExecutor(options.jobs) as threads:
 
         def look(mutant: Mutant) -> WorldsTried:
+            if without_line(mutant) in harmless:
+                return WorldsTried(mutant, WorldVerdict.HARMLESS, 0.0)
             lines = run.get(str(ROOT / mutant.file), set())
             last = mutant.line + mutant.original.count("\n")
             if not lines & set(range(mutant.line, last + 1)):
@@ -177,10 +186,24 @@ def main() -> int:
 
         for one in threads.map(look, mutants):
             tried.append(one)
-            if one.verdict is not WorldVerdict.KILLED:
+            if one.verdict in (WorldVerdict.SURVIVED, WorldVerdict.NOT_RUN):
                 print(f"{one.verdict}  {one.mutant}", flush=True)
     print(report(tried))
     return 0
+
+
+def without_line(mutant: Mutant) -> str:
+    """Return how a mutant is known though its line moves.
+
+    >>> without_line(Mutant("a.py", 1, 0, 1, "a", "b"))
+    'a.py: a -> b'
+    """
+    return str(mutant).replace(f":{mutant.line}: ", ": ", 1)
+
+
+def harmless_mutants(file: Path = HARMLESS) -> frozenset[str]:
+    """Return the mutants that make nothing worse."""
+    return frozenset(tomllib.loads(file.read_text(encoding="utf-8")).get("why", {}))
 
 
 def report(tried: Sequence[WorldsTried]) -> str:
@@ -188,21 +211,22 @@ def report(tried: Sequence[WorldsTried]) -> str:
 
     >>> one = Mutant("a.py", 1, 0, 1, "a", "b")
     >>> print(report([WorldsTried(one, WorldVerdict.KILLED, 1.0)]))
-    file  tried  killed  survived  not run
-    a.py      1       1         0        0
-    all       1       1         0        0
+    file  tried  killed  survived  not run  harmless
+    a.py      1       1         0        0         0
+    all       1       1         0        0         0
     """
     counts: dict[str, Counter[WorldVerdict]] = defaultdict(Counter)
     for one in tried:
         counts[one.mutant.file][one.verdict] += 1
         counts["all"][one.verdict] += 1
     width = max(map(len, counts))
-    lines = [f"{'file':<{width}}  tried  killed  survived  not run"]
+    lines = [f"{'file':<{width}}  tried  killed  survived  not run  harmless"]
     for file in [*sorted(counts.keys() - {"all"}), "all"]:
         found = counts[file]
-        killed, survived, not_run = (found[one] for one in WorldVerdict)
-        total = killed + survived + not_run
-        lines.append(f"{file:<{width}}  {total:5}  {killed:6}  {survived:8}  {not_run:7}")
+        killed, survived, not_run, harmless = (found[one] for one in WorldVerdict)
+        total = found.total()
+        row = f"{file:<{width}}  {total:5}  {killed:6}  {survived:8}  {not_run:7}  {harmless:8}"
+        lines.append(row)
     return "\n".join(lines)
 
 

@@ -309,44 +309,6 @@ def test_what_cannot_be_started_again_is_an_error_everywhere_and_nobody_hangs(gr
     assert [said[0], said[2]] == [["True True FT_FAILED 2"]] * 2
 
 
-def test_those_that_were_started_again_do_not_wait_for_each_other_once_all_others_have_ended(
-    grid: Grid,
-) -> None:
-    said = grid(
-        "1+1|2",
-        HEAD
-        + """
-    if world.Get_attr(MPI.FT_INCARNATION) > 1:
-        open(f"again{world.rank}", "w").close()
-        while world.Get_attr(MPI.FT_PROCESSES)[:2] != ("Failed", "Failed"):
-            time.sleep(0.01)
-        try:
-            world.Dup()
-        except MPI.Exception as error:
-            print(error, flush=True)
-        os._exit(0)
-    comm = with_modes("rebuild", "nop")
-    comm.barrier()
-    if world.rank > 1:
-        os._exit(9)
-
-    def end_once_both_are_there():
-        while not (os.path.exists("again2") and os.path.exists("again3")):
-            time.sleep(0.01)
-        os._exit(3)
-
-    import threading
-    threading.Thread(target=end_once_both_are_there, daemon=True).start()
-    outcome(comm.barrier)
-    comm.Dup()
-    """,
-        failures="return",
-        code=range(1, 256),
-    )
-    for rank in (2, 3):
-        assert "nobody is left whom this process could join" in "".join(said[rank])
-
-
 @pytest.mark.parametrize("messages", ["nop", "cont"])
 def test_a_loss_ends_the_run_where_the_mode_is_abort_whatever_the_program_catches(
     grid: Grid, messages: str

@@ -112,6 +112,24 @@ KEPT_PROGRAMS = {
          ProgramStep(JointStep.ALLREDUCE, 0, 400), ProgramStep(JointStep.RING, 0, 400)),
         latency=0.02, rate=1e7, told=0.5, slow_site=1, slowness=8.0,
     ),
+    # Two that were started again waited for each other once all others had ended.
+    "replacements that wait for each other": ProgramScenario(
+        485, SurvivalKind.SURVIVES, 4,
+        (ProgramStep(JointStep.ALLREDUCE, 2), ProgramStep(JointStep.ALLTOALL, 2),
+         ProgramStep(JointStep.LATE, 0, seconds=0.05), ProgramStep(JointStep.ALLTOALL, 0, 400)),
+        (Death(0.3173110496764949, 35), Death(0.3173110496764949), Death(0.3758143737933288),
+         Death(2.375814373793329)),
+        latency=0.02, starts=2.0, slow_start=0.5, slow_site=1, slowness=1.5, told=0.001,
+    ),
+    # All waited for a replica that was started again, and computed before its first checkpoint.
+    "a restarted replica before its first checkpoint": ProgramScenario(
+        161, SurvivalKind.RESTARTS, 2,
+        (ProgramStep(JointStep.ALLTOALL, 0, 120_000), ProgramStep(JointStep.LATE, 1, seconds=0.4),
+         ProgramStep(JointStep.ALLREDUCE, 0, 9000)),
+        (Death(0.29201904839234233, 47), Death(0.29201904839234233), Death(0.5650345638023264),
+         Death(2.5650345638023264)),
+        latency=0.02, starts=2.0, slow_start=20.0, slow_site=0, slowness=1.5, told=0.001,
+    ),
 }  # fmt: skip
 
 

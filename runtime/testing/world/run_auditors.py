@@ -127,9 +127,10 @@ def _scripts(world: RunFindings) -> Iterator[tuple[str, RankScript]]:
 
 
 def _output(world: RunFindings) -> Iterator[str]:
-    """Where a run ends well all that its ranks have written was read."""
-    launcher = world.launcher
-    if world.stuck or launcher.code or world.scenario.kind is RunKind.REPLICAS:
+    """Where a run ends well, or by its own ranks, all that they have written was read."""
+    launcher, scenario = world.launcher, world.scenario
+    is_own = scenario.kind is RunKind.PLAIN and not scenario.faults
+    if world.stuck or scenario.kind is RunKind.REPLICAS or (launcher.code and not is_own):
         return
     wrote: dict[str, int] = {}
     for one in world.ranks:
@@ -138,8 +139,8 @@ def _output(world: RunFindings) -> Iterator[str]:
     for rank, size in wrote.items():
         read = launcher.reader.read.get(rank, 0)
         cluster = RankName.parse(rank).cluster
-        is_lost = cluster in lost or cluster in launcher.judged
-        if read < size and not is_lost and world.is_harmless:
+        is_lost = cluster in lost or cluster in launcher.lost
+        if read < size and not is_lost and (is_own or world.is_harmless):
             yield f"{size - read} of {size} bytes that {rank} has written are missing"
 
 
@@ -159,7 +160,7 @@ def _results(world: RunFindings) -> Iterator[str]:
             yield "nothing came home, and the run ends well"
     elif missing := set(launcher.state.run.plan.closing.values()) - set(results.home):
         never = {name for name, one in world.clusters.items() if one.granted_at is not None}
-        if missing := missing - never - set(launcher.judged):
+        if missing := missing - never - launcher.lost:
             yield f"the results of {sorted(missing)} are not home, and the run ends well"
 
 

@@ -22,6 +22,7 @@ from runtime.launchers.local import LocalLauncher
 from runtime.lifecycle import events as run
 from runtime.lifecycle.failure_report import first_cause
 from runtime.lifecycle.outcome import FirstCause, HeldNodes
+from runtime.lifecycle.run_life import RunStage
 from runtime.lifecycle.run_parts import RunParts
 from runtime.lifecycle.run_plan import replica_ranks, run_plan_of
 from runtime.lifecycle.state import IllegalEvent, RunState
@@ -68,6 +69,8 @@ from runtime.transport.reactor import Reactor
 from runtime.views.facts import Fact, OutputWritten
 from runtime.views.stream import FactStream, nothing
 
+_AT_THE_END = frozenset({RunStage.ENDING, RunStage.HURRYING, RunStage.KILLED, RunStage.DONE,
+                         RunStage.FAILED})  # fmt: skip
 TIMEOUTS = RunTimeouts(start=60.0)
 
 _TRY = 0.5
@@ -325,7 +328,9 @@ class RunLauncher(Actor):
         self.illegal: list[str] = []
         """What happened though it cannot, by the table of the run."""
         self.judged: dict[str, float] = {}
-        """Which front-ends were found lost, and when."""
+        """Which front-ends were found lost, and when; those that end with the run are, too."""
+        self.lost: set[str] = set()
+        """Which of them while the run went on."""
         self.suspected: dict[tuple[RankName, RankName], float] = {}
         """Since when ranks cannot reach others, of those that cannot."""
         self.hasty: list[str] = []
@@ -577,6 +582,8 @@ class RunLauncher(Actor):
 
     def _lost(self, place: ClusterPlace, words: str, fault: GridError | None) -> None:
         self.judged.setdefault(place.identifier, self.reactor.now())
+        if self.state.run.life.stage not in _AT_THE_END:
+            self.lost.add(place.identifier)
         self.post(lambda: self._run_places.lose(place, words, fault))
 
     # --- what concerns all services ---------------------------------------------------------------

@@ -51,6 +51,9 @@ class RunFaultKind(StrEnum):
     """A rank cannot reach another one for a while, and may not be able to again."""
 
 
+MOST_OUTPUT = 6_000_000
+"""The most bytes that a rank writes: more than a launcher takes at once at the end."""
+
 LOSES = frozenset({RunFaultKind.KILL_RANK, RunFaultKind.KILL_FRONT_END, RunFaultKind.LOSE_HOST,
                    RunFaultKind.PAUSE_FRONT_END, RunFaultKind.CTRL_C})  # fmt: skip
 """After these something is missing, or may be."""
@@ -61,7 +64,8 @@ class RankScript:
     """What a rank does: for how many seconds, how it ends, what it writes, when that is seen.
 
     `lag` is how much later its parent tells the end than the rank itself, or its connection. A rank
-    that `misses` others fails once it hears of their loss, where the run does not survive that.
+    that `misses` others fails once it hears of their loss, where the run does not survive that; in
+    C it aborts then. One that `sees` does so before it is told, as over a connection.
     """
 
     seconds: float = 1.0
@@ -70,6 +74,8 @@ class RankScript:
     output: int = 0
     lag: float = 0.01
     misses: bool = False
+    sees: bool = False
+    is_in_c: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +165,19 @@ def draw_run(seed: int) -> RunScenario:
         seed, kind, tuple(_clusters(rng, kind)),
         latency=rng.choice((1e-3, 0.01, 0.1)),
         jitter=rng.choice((0.0, 1e-3, 0.05)),
-        reader=rng.choice((1e9, 1e9, 1e5, 2e4)),
+        reader=rng.choice((1e9, 1e9, 1e6, 1e5, 2e4)),
         collects=kind is RunKind.REPLICAS or rng.random() < 0.4,
         asks_after=rng.choice((0.0, 0.0, 0.02, 0.5)),
     )  # fmt: skip
+    if made.reader < MOST_OUTPUT / 10:
+        made = replace(made, clusters=tuple(map(_quieter, made.clusters)))
     return replace(made, faults=tuple(_faults(rng, made)))
+
+
+def _quieter(one: RunCluster) -> RunCluster:
+    """Return a cluster whose output a slow reader has read in some seconds."""
+    scripts = (replace(each, output=min(each.output, 120_000)) for each in one.scripts)
+    return replace(one, scripts=tuple(scripts))
 
 
 def _clusters(rng: random.Random, kind: RunKind) -> list[RunCluster]:
@@ -190,14 +204,15 @@ def _script(rng: random.Random, kind: RunKind) -> RankScript:
     if kind is RunKind.SURVIVES:
         seconds = rng.choice((4.0, 9.0, 15.0))
     lag = rng.choice((0.0, 0.01, 0.3, 1.0))
-    output = rng.choice((0, 0, 10, 4000, 120_000))
-    script = RankScript(seconds, output=output, lag=lag, misses=rng.random() < 0.7)
+    output = rng.choice((0, 0, 10, 4000, 120_000, MOST_OUTPUT))
+    misses, sees, is_in_c = (rng.random() < often for often in (0.7, 0.7, 0.5))
+    script = RankScript(seconds, output=output, lag=lag, misses=misses, sees=sees, is_in_c=is_in_c)
     draw = rng.random()
     if draw < 0.06:
         return replace(script, ending=Ending.RAISES, code=1)
     if draw < 0.09:
         return replace(script, ending=Ending.EXITS, code=rng.choice((3, 7)))
-    if draw < 0.12 and kind is RunKind.PLAIN:
+    if draw < 0.15 and kind is RunKind.PLAIN:
         return replace(script, ending=Ending.ABORTS, code=rng.choice((5, 9)))
     return script
 
@@ -213,6 +228,8 @@ def _faults(rng: random.Random, run: RunScenario) -> list[RunFault]:
     if rng.random() < 0.25:
         return []
     span = max(one.seconds for one in run.scripts) + 1.0
+    if run.kind is RunKind.PLAIN and rng.random() < 0.3:  # where who is to blame is plain
+        return [RunFault(RunFaultKind.KILL_RANK, rng.uniform(0.5, span), rng.randrange(100))]
     found = []
     for kind, often in _OFTEN.items():
         if rng.random() >= often:

@@ -17,6 +17,7 @@ from runtime.testing.world.run_front_end import pid_of, process_of
 from runtime.testing.world.run_load import Ending, RankScript, RunKind
 from runtime.testing.world.run_told import (
     DoubtFelt,
+    LossSeen,
     ProcessEnded,
     RankCalled,
     RankHungUp,
@@ -88,6 +89,10 @@ class ScriptedRank(Actor):
                     words = (rank,) if ends else (rank, "no route leads there")
                     operation = "trusts" if ends else "suspects"
                     yield self._call(CONTRACTS[Appeals], operation, self.name, *words)
+            case LossSeen(rank):
+                is_hit = self.script.misses and self.script.sees and self.began_at is not None
+                if is_hit and self._kind is RunKind.PLAIN:
+                    self._later(now, "miss", rank)
             case Due() | CallDue():
                 for one in sorted(one for one in self._due if one[0] <= now):
                     if not self.is_over:
@@ -162,7 +167,8 @@ class ScriptedRank(Actor):
                 seen = Observation(
                     Witness.RANK, 1, exception=f"ProcessGone: {value}", lost=lost, is_loss=True
                 )
-                yield from self._tell_end("ended", seen, now, 1 << 8)
+                operation = "aborted" if self.script.is_in_c else "ended"
+                yield from self._tell_end(operation, seen, now, 1 << 8)
             case "stopped":
                 yield from self._exit(now, 15)
             case "end":

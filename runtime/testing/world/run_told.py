@@ -25,6 +25,8 @@ class ContractCalled(Event):
             return f"{words} {[(rank, len(block)) for rank, _, block in self.args[1]]}"
         return f"{words} {self.args}"
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True, slots=True)
 class RankCalled(Event):
@@ -95,6 +97,13 @@ class DoubtFelt(Event):
 
     rank: str
     ends: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LossSeen(Event):
+    """A rank sees by itself that another one is gone, before anybody tells it."""
+
+    rank: str
 
 
 @dataclass(frozen=True, slots=True)

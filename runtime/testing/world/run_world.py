@@ -39,6 +39,7 @@ from runtime.testing.world.run_told import (
     FrontEndGone,
     KillFrontEnd,
     KillRanks,
+    LossSeen,
     OpenFrontEnd,
     PlacePrepared,
     ProcessEnded,
@@ -383,6 +384,11 @@ class RunWorld:
         rank = running[fault.target % len(running)]
         self.killed.append(rank.name)
         self._kill(rank)
+        here = RankName.parse(rank.rank).cluster
+        for other in running:
+            if RankName.parse(other.rank).cluster != here:
+                took = self.world.rng.uniform(1e-3, 0.05) + self.scenario.latency
+                self.world.tell(other.name, LossSeen(rank.rank), self.world.now + took)
         return f"kills {rank.name}"
 
     def _living(self, fault: RunFault) -> str:
