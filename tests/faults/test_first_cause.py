@@ -227,8 +227,8 @@ def test_a_rank_whose_replicas_all_fail_has_lost_its_last_one(tmp_path: Path) ->
     path.write_text(PROGRAM.replace("ENDING", "import missing"))
     code, _, _, err = run("--replicas", "2", "--emulate", "2x2", path)
     assert code == 1
-    assert re.search("rank 1 has lost its last replica: replica [01] failed in the same way", err)
-    assert "more failed in the same way" not in err
+    assert re.search("rank 1 .*: replica [01] failed", err)
+    assert "in the same way" not in err
 
 
 def test_a_rank_that_ends_does_not_wait_for_a_killed_one_to_take_its_messages(
@@ -380,7 +380,7 @@ def test_a_run_whose_front_ends_are_told_to_end_by_somebody_else_has_failed(
                 os.kill(pid, signal.SIGTERM)
     _, err = process.communicate(timeout=60)
     assert process.returncode == LOST, err
-    assert re.search(r"(: the front-end has ended\.|front-ends .* was killed by SIGTERM)", err), err
+    assert re.search(r"(: the front-end .* ended\.|front-ends .* was killed by SIGTERM)", err), err
 
 
 def name_of(pid: int) -> str:

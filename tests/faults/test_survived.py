@@ -97,7 +97,7 @@ def test_a_recovery_that_has_no_place_for_lost_ranks_says_so_at_all_survivors(
     outcome = bench.deploy(bench.plan(REBUILDING, grid=TWO, failures="return"))
     assert (outcome.exit_code, outcome.errors) == (0, ())
     said = [line for rank in RANKS for line in bench.recorder.said_by(rank)]
-    assert len([line for line in said if f"could not be started again: {why}" in line]) == 2
+    assert len([line for line in said if why in line]) == 2
     assert said.count("left 2") == 2
 
 

@@ -135,7 +135,7 @@ def _refused(component: Component, client: str, end: object, why: str) -> None:
 def no_server_interface() -> None:
     c, _ = _pair()
     _refused(c, "client", c.client("client"), "is a client interface")
-    _refused(c, "client", object(), "which is not a server interface")
+    _refused(c, "client", object(), "server interface")
 
 
 @TOPIC.rule("4.3", "the server's signature is the client's or a sub-interface of it")
@@ -155,7 +155,7 @@ def already_bound() -> None:
     c, d = _pair()
     for name in ("client", "clients0"):
         c.bind(name, d.server("server"))
-        _refused(c, name, d.server("server"), "it is bound to it already")
+        _refused(c, name, d.server("server"), "already")
         _refused(c, name, primitive("e").server("server"), "has one server")
 
 

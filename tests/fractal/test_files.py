@@ -401,7 +401,8 @@ def test_a_part_of_a_membrane_that_is_missing_is_no_missing_class(
 ) -> None:
     assert main(["check", "--structure", str(FILES / "refused" / "NoSuchPart.fractal")]) == 1
     told = capsys.readouterr().out
-    assert "error[unknown-interceptor]: the membrane has no component 'nothere'" in told
+    assert "error[unknown-interceptor]: " in told
+    assert "'nothere'" in told
     assert "nothere.services" not in told.partition("note: ")[2]
 
 

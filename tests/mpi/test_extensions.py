@@ -193,7 +193,7 @@ def test_without_a_library_an_extension_is_refused_and_one_of_cython_is_named(
         assert "TypeError" in lines
         (warning,) = (line for line in lines if "RuntimeWarning: " in line)
         assert "reading reads communicators" in warning
-        assert "LD_PRELOAD cannot name a file in" in warning
+        assert "LD_PRELOAD" in warning
         told = [line for line in lines if line.startswith("Native code was refused a handle")]
         assert "(program.py, line 9). " in told[0].replace(f"{compiled}/", "")
         assert refusal in told[0]

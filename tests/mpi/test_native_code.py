@@ -217,7 +217,7 @@ def test_a_library_that_cannot_be_served_is_named_once_for_the_run_with_the_reas
     assert (done.returncode, done.stdout) == (0, "2 of 4\n" * 4)
     (warning,) = done.stderr.splitlines()
     assert warning.startswith("gcm-deploy: libown.so in rank ")
-    assert "LD_PRELOAD cannot name a file in" in warning
+    assert "LD_PRELOAD" in warning
     assert "Give it MPI.COMM_CLUSTER" in warning
     alone = gcm_deploy("-n", "2", "program.py", cwd=tmp_path)
     assert (alone.returncode, alone.stdout, alone.stderr) == (0, "2 of 2\n" * 2, "")

@@ -172,5 +172,5 @@ def test_a_rank_does_not_wait_for_one_that_has_ended_and_alone_could_dial(tmp_pa
     done = deploy(tmp_path, ["direct", "outwards"], UNWANTED)
     assert done.returncode == 0, done.stderr
     said, *messages = done.stderr.splitlines()
-    assert said.endswith("messages that nobody has received:"), done.stderr  # not: a line is cut
+    assert said.endswith(" received:"), done.stderr  # not: a line is cut
     assert len(messages) == 1, done.stderr

@@ -81,7 +81,7 @@ LIES = {
     "deep": "has more than 4,096 bytes",
     "long": "what it holds has more than 33,554,432 bytes",
     "frame": "a message of 167,772,160 bytes was announced, of at most 65,536",
-    "again": "big: it has changed meanwhile",
+    "again": "big: it has changed",
 }
 
 # Runs the command, and watches what there is of it while it runs.

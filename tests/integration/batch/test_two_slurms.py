@@ -93,7 +93,7 @@ def test_an_early_grant_is_given_back_and_asked_for_again_until_both_have_their_
     )
     assert re.search(
         rf"lyon/rhone: job {early} gave its nodes back, 0.0\d core-hours unused;"
-        " it asks again when the others have their nodes",
+        " it asks again",
         errors,
     )
     assert re.search(rf"\nlyon +{early}, {late} +1 +2 .* 0.00\d\n", errors)

@@ -42,7 +42,7 @@ TOLD = {
             r"        1 / 0",
             r"        ~~\^~~",
             r"    ZeroDivisionError: division by zero",
-            r"gcm-deploy: 3 more failed in the same way .*",
+            r"gcm-deploy: 3 more .*",
         ],
         r"exception: exit code 1; 4 ranks in 2 clusters; .*",
     ),
@@ -107,8 +107,8 @@ def test_output_that_cannot_be_written_is_no_traceback(command: str, code: int) 
             [str(Path(sys.executable).with_name(name)), *words],
             stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
-    told = f"{name}: the output could not be written: No space left on device\n"
-    assert (done.stderr, done.returncode) == (told, code)
+    assert re.fullmatch(f"{name}: .*: No space left on device\n", done.stderr)
+    assert done.returncode == code
 
 
 @pytest.mark.parametrize("name", ["hello, summary", "doctor"])

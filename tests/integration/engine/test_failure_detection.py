@@ -71,7 +71,7 @@ def test_a_front_end_that_stands_still_is_lost_where_that_is_asked_for(
     with running(tmp_path, "lost", protocol, sites, clusters) as run:
         os.kill(front_end_of(run.process.pid), signal.SIGSTOP)
         run.seen.wait(f"site{sites - 1}/cluster{clusters - 1}: lost")
-        run.seen.wait("the front-end, its host or the way to it is lost")
+        run.seen.wait("its host or the way to it is lost")
         run.seen.wait("and a ping was not answered")
 
 

@@ -110,7 +110,7 @@ def test_a_list_of_hosts_that_is_damaged_is_told_and_made_anew(lab: Lab) -> None
     lab.folder(H1).hosts.write_text('{"format": 1, "rows": [')
     lab.start(H1, (S1,))
     eventually(lambda: S1 in lab.hosts(H1))
-    assert "hosts.json is not used: the list of hosts is damaged" in lab.folder(H1).log.read_text()
+    assert "hosts.json is not used" in lab.folder(H1).log.read_text()
     eventually(lambda: json.loads(lab.folder(H1).hosts.read_text())["rows"])
 
 

@@ -25,15 +25,12 @@ def test_the_second_of_a_name_is_reported_with_the_line_of_the_first(tag: str) -
     assert told.code == "duplicate-name"
     assert told.location.line == 4
     assert told.message == f"<definition> has two {tag}s named 'a'"
-    assert told.hint == "the first one is in line 2; rename one"
+    assert "line 2" in told.hint
 
 
 def test_a_third_is_reported_too_and_with_the_same_first() -> None:
     told = found_in('<component name="a"/>\n<component name="a"/>\n<component name="a"/>')
-    assert [(one.location.line, one.hint) for one in told] == [
-        (3, "the first one is in line 2; rename one"),
-        (4, "the first one is in line 2; rename one"),
-    ]
+    assert [(one.location.line, "line 2" in one.hint) for one in told] == [(3, True), (4, True)]
 
 
 def test_different_kinds_and_different_parents_may_share_a_name() -> None:

@@ -303,7 +303,7 @@ def test_names_may_not_be_repeated(check: Check) -> None:
     )
     assert (done.only.code, done.only.location.line) == ("duplicate-name", 3)
     assert done.only.message == "<definition> has two components named 'w'"
-    assert done.only.hint == "the first one is in line 2; rename one"
+    assert "line 2" in done.only.hint
 
 
 SHARING = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -27,14 +28,8 @@ def test_each_command_has_help_with_examples(gcm: Gcm, command: str) -> None:
 def test_the_help_lists_the_commands(gcm: Gcm) -> None:
     code, out, _ = gcm("--help")
     assert code == 0
-    for line in (
-        "check     report every fault of every file",
-        "show      show the tree of components of an assembly",
-        "draw      draw an assembly as a picture",
-        "run       make an assembly in this process and run it",
-        "  gcm run hello.fractal                make it, start it, call `run`",
-    ):
-        assert line in out
+    commands = re.findall("^    ([a-z]+)(?: |$)", out, re.MULTILINE)
+    assert commands == ["check", "show", "draw", "port", "run", "completion"]
 
 
 def test_the_version_is_told(gcm: Gcm) -> None:

@@ -106,10 +106,7 @@ def test_an_internal_interface_is_served_by_the_membrane_or_refused() -> None:
         IllegalBindingError, match="nothing in the membrane serves the interface"
     ) as caught:
         part.content.next.say("x")
-    assert caught.value.cure == (
-        "Let a non-functional component serve it: "
-        'controller(MembraneController).export("name", "component.interface")'
-    )
+    assert "controller(MembraneController).export(" in caught.value.cure
     membrane = box.controller(MembraneController)
     membrane.add(primitive(First, "helper"))
     membrane.export("help", "helper.echo")

@@ -223,7 +223,7 @@ def test_who_waits_for_any_code_sleeps_when_one_of_them_was_not_started_again(
 
     def wait(pause: float | None) -> None:
         pauses.append(pause)
-        first._lost = "the front-end has ended"
+        first._lost = "it has gone"
 
     monkeypatch.setattr(first._changed, "wait", wait)
     with pytest.raises(NotCoupled):
@@ -240,7 +240,7 @@ def test_the_driver_takes_part_like_a_code_of_one_rank() -> None:
     ranks.registry.ended("b", "done")
     with pytest.raises(CodeEnded, match=r"b has ended while \(driver\) waits"):
         ranks.registry.driver.receive("b")
-    with pytest.raises(NotCoupled, match="no Python program drives this run"):
+    with pytest.raises(NotCoupled):
         _ = Exchange().registry.driver
 
 
@@ -385,15 +385,15 @@ def test_nonsense_of_a_rank_is_refused_before_others_hear_of_it(
 
 def test_nothing_is_sent_where_the_connection_is_lost() -> None:
     ranks = Exchange()
-    ranks["0:0:0"].lose("the front-end has ended")
-    with pytest.raises(NotCoupled, match="the front-end has ended"):
+    ranks["0:0:0"].lose("it has gone")
+    with pytest.raises(NotCoupled, match="it has gone"):
         ranks["0:0:0"].send(1, "b", 0, 0)
 
 
 def test_nobody_waits_when_the_connection_is_lost() -> None:
     ranks = Exchange()
     waiting = later(lambda: ranks["0:0:0"].receive("b"))
-    ranks["0:0:0"].lose("the front-end has ended")
+    ranks["0:0:0"].lose("it has gone")
     with pytest.raises(NotCoupled, match="the connection was lost while a waits for a message"):
         waiting.result(5)
 
@@ -436,7 +436,7 @@ def test_a_long_wait_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) ->
     caplog.handler.addFilter(note)
     waiting = later(lambda: impatient.receive("b", 1, 3))
     assert said.wait(10)
-    impatient.lose("the front-end has ended")
+    impatient.lose("it has gone")
     with pytest.raises(NotCoupled):
         waiting.result(10)
     assert caplog.messages == [

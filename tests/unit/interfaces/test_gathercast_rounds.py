@@ -369,11 +369,8 @@ def test_nothing_returned_is_nothing_for_everybody() -> None:
 def test_as_many_results_as_callers_are_needed(count: int) -> None:
     with pytest.raises(GcmError) as caught:
         scatter_results("op", [1, 2], count)
-    assert str(caught.value) == (
-        "the gathered call of 'op' has to return a list with one result per caller: "
-        f"{count} called, and it returned 2. "
-        "Return the results in the order of the argument lists, or None"
-    )
+    assert "'op'" in str(caught.value)
+    assert f": {count} called, and it returned 2. " in str(caught.value)
 
 
 @pytest.mark.parametrize("result", [7, "ab", b"ab", {0: 1, 1: 2}, {1, 2}, np.array(1)])

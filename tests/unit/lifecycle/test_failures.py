@@ -95,7 +95,7 @@ def read(line: str) -> Event:
     if "mpiexec" in words:
         return JobEnded(who, 137, "mpiexec was killed", is_fault=True)
     if "lost" in words:
-        return PlaceLost(who, "the front-end has ended")
+        return PlaceLost(who, "it has gone")
     lost = tuple(RankName.parse(one) for one in given.get("lost", "").split(",") if one)
     number = int(given.get("signal", 0))
     observed = Observation(

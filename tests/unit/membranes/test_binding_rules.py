@@ -152,8 +152,8 @@ def test_the_same_binding_twice_is_refused(content: type[Any], name: str) -> Non
     client.bind(name, server.server("echo"))
     with pytest.raises(IllegalBindingError) as caught:
         client.bind(name, server.server("echo"))
-    assert caught.value.what == "cannot be bound to /speaker.echo: it is bound to it already"
-    assert caught.value.cure == "Leave this out: the binding is there"
+    assert caught.value.what.startswith("cannot be bound to /speaker.echo: ")
+    assert "the binding is there" in caught.value.cure
 
 
 def test_unbinding_is_no_cure_when_there_is_more_to_mend() -> None:
@@ -401,7 +401,7 @@ def test_an_ended_component_is_not_told_to_be_started_again() -> None:
     client.terminate()
     with pytest.raises(IllegalLifeCycleError) as caught:
         client.unbind("next")
-    assert caught.value.cure == "A terminated component never comes back: make a new one"
+    assert "make a new one" in caught.value.cure
 
 
 def test_an_unbound_content_has_none_and_its_server_forgets_it() -> None:
@@ -514,10 +514,8 @@ def test_a_call_of_an_unbound_inner_face_says_what_is_missing() -> None:
     box.start()
     with pytest.raises(IllegalBindingError) as caught:
         box.stub("in", Echo).say("x")
-    assert str(caught.value) == (
-        "'say' was called, but nothing is bound to the interface "
-        "[component /box, interface 'in']. Bind it first: component.bind(\"in\", server_interface)"
-    )
+    assert "'say' was called" in str(caught.value)
+    assert "[component /box, interface 'in']" in str(caught.value)
 
 
 class Counted(Protocol):

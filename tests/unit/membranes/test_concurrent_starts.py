@@ -171,10 +171,9 @@ def test_a_start_after_a_failed_one_that_it_waited_for_tries_again(in_thread: In
     part.content.let_go.set()
     thread.join(WAIT)
     other.join(WAIT)
-    assert sorted(str(one) for one in outcomes) == [
+    assert sorted(str(one).partition(" [")[0] for one in outcomes) == [
         "None",
-        "the start failed: ValueError: not yet [component /slow, state stopped]. "
-        "Nothing was left running; fix the cause above and start again",
+        "the start failed: ValueError: not yet",
     ]
     assert (part.state, part.content.starts) == ("started", 2)
 

@@ -14,11 +14,8 @@ from gcm.membranes.lifecycle import LifeCycleController
 from gcm.membranes.requests.request_queue import RequestQueueController
 from tests.unit.parts import WAIT, Echo, Echoes, Ended, InThread
 
-REFUSAL = (
-    "'say' waited 0.05 s for the component to be started again "
-    "[component /speaker, interface 'echo', state stopped]. "
-    "Start it, or raise `hold_timeout` of its lifecycle controller"
-)
+REFUSAL = "'say' waited 0.05 s for "
+"""How the words begin of a call that was held for long enough; `test_lifecycle_gate` has all."""
 
 
 @provides("echo", Echo)
@@ -44,7 +41,7 @@ def speaker(ended: Ended, in_thread: InThread) -> Component:
 def test_a_waiting_caller_is_refused_and_its_request_is_never_served(speaker: Component) -> None:
     with pytest.raises(IllegalLifeCycleError) as caught:
         speaker.stub("echo", Echo).say("held")
-    assert str(caught.value) == REFUSAL
+    assert str(caught.value).startswith(REFUSAL)
     assert speaker.controller(RequestQueueController).length() == 0
     speaker.start()
     assert speaker.stub("echo", Echo).say("later") == "later"
@@ -55,7 +52,7 @@ def test_who_waits_for_a_submitted_call_is_refused_too(speaker: Component) -> No
     future = submit(speaker.stub("echo", Echo).say, "held")
     with pytest.raises(IllegalLifeCycleError) as caught:
         future.result()
-    assert str(caught.value) == REFUSAL
+    assert str(caught.value).startswith(REFUSAL)
     assert isinstance(future.exception(), IllegalLifeCycleError)
 
 
@@ -144,4 +141,4 @@ def test_the_time_is_counted_from_the_stop(ended: Ended, in_thread: InThread) ->
     assert errors == []  # the policy keeps it back, but the component runs
     in_thread(component.stop).join(WAIT)
     caller.join(WAIT)
-    assert errors == [REFUSAL]
+    assert [one.startswith(REFUSAL) for one in errors] == [True]

@@ -26,7 +26,7 @@ from gcm import (
     provides,
 )
 from gcm.components.declarations import declared_type
-from gcm.errors import GcmError, IllegalContentError
+from gcm.errors import IllegalContentError, IllegalLifeCycleError
 from gcm.interfaces.interface import Referenced
 from gcm.membranes.binding import BindingController
 from tests.unit.parts import Asking, Casting, Echo
@@ -120,7 +120,7 @@ def test_an_instance_of_an_active_template_serves_its_requests() -> None:
 
 
 def test_a_call_of_a_template_is_refused() -> None:
-    with pytest.raises(GcmError, match="was called before the component was started"):
+    with pytest.raises(IllegalLifeCycleError):
         template("speaker", Speaker).stub("echo", Echo).say("x")
 
 

@@ -79,7 +79,7 @@ def test_a_folder_that_keeps_what_could_not_land_is_named_by_the_error(
     (tmp_path / "work" / LONG).write_text("1")
     (home / LONG).mkdir()
     found = fetcher(folder, home, "")
-    with pytest.raises(FetchFailed, match="results could not be brought home, and stay in") as told:
+    with pytest.raises(FetchFailed, match="stay in") as told:
         found.finish()
     assert found.results.kept is not None
     assert found.results.kept.where in told.value.what

