@@ -7,10 +7,11 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
@@ -35,6 +36,8 @@ class Sshd:
     folder: Path
     port: int
     address: str = "127.0.0.1"
+    ports: Mapping[str, int] = field(default_factory=dict)
+    """The further ports, by their purpose."""
 
     @property
     def hop(self) -> str:
@@ -49,6 +52,15 @@ class Sshd:
         )
 
 
+def free_ports(count: int) -> list[int]:
+    """Return ports of this machine at which nobody listens now."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
 @contextmanager
 def running_sshd(
     folder: Path,
@@ -58,37 +70,48 @@ def running_sshd(
     program: str | Path | None = SSHD,
     more: Sequence[str] = (),
     names: Sequence[str] = (),
+    forced: Mapping[str, Path | None] = MappingProxyType({}),
     **settings: str | Path,
 ) -> Iterator[Sshd]:
     """Run an sshd with keys of its own in a folder; whoever logs in has these variables.
 
     `program` is the sshd, `more` are lines of its configuration that come before ours, `names` are
-    further names by which it is known.
+    further names by which it is known. `forced` has further ports by purpose, each with the script
+    that runs there whatever command is given, or None.
     """
     settings = {"PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin", **settings}
     for name in ("key", "host"):
         subprocess.run(
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True
         )
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    known = ",".join(f"[{one}]:{port}" for one in (address, *names))
+    port, *others = free_ports(1 + len(forced))
+    ports = dict(zip(forced, others, strict=True))
+    known = ",".join(f"[{one}]:{each}" for one in (address, *names) for each in (port, *others))
     (folder / "known").write_text(f"{known} {(folder / 'host.pub').read_text()}")
     words = " ".join(f"{name}={value}" for name, value in settings.items())
     config = folder / "config"
     ours = CONFIG.format(port=port, address=address, folder=folder, settings=words)
-    config.write_text("".join([*more, ours]))
+    further = (f"Port {each}\n" for each in others)
+    matches = (
+        f"Match LocalPort {ports[name]}\n  ForceCommand {script}\n"
+        for name, script in forced.items()
+        if script is not None
+    )
+    config.write_text("".join([*more, *further, ours, *matches]))
     if os.getuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
     process = popen(
         [str(program), "-D", "-e", "-f", str(config)], stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
-    for line in process.stderr:  # it says so once it listens
-        if f"port {port}" in line:
+    left = {port, *others}
+    for line in process.stderr:  # it says so of each port once it listens there
+        left -= {one for one in left if f"port {one}." in line}
+        if not left:
             break
     with process:
         try:
-            yield Sshd(folder, port, address)
+            assert not left, f"sshd did not start on {config.read_text()}"
+            yield Sshd(folder, port, address, ports)
         finally:
             process.terminate()

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,13 +22,8 @@ from runtime.launchers.local import LocalLauncher
 from runtime.launchers.peer import Here, PeerLauncher, Stored
 from runtime.launchers.session import GuardSession
 from runtime.launchers.ssh import SshLauncher
+from runtime.testing.sshd import SSHD, Sshd, free_ports, running_sshd
 from tests.mpi_homes import PACKAGES, MpiHome, mpi_homes  # noqa: F401 - a fixture
-
-SSHD = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
-PORTS = (
-    "plain", "jump", "banner", "modules", "old_python", "no_python", "silent", "no_login",
-    "small_disk",
-)  # fmt: skip
 
 # What a login shell may do before it comes to the command it was given.
 BANNER = """#!/bin/sh
@@ -60,44 +55,36 @@ OLD_PYTHON = """#!/bin/sh
 test "$1" = -V && echo "Python 3.6.15"
 exit 1
 """
-CONFIG = """\
-ListenAddress 127.0.0.1
-HostKey {folder}/host_key
-AuthorizedKeysFile {folder}/key.pub
-PidFile none
-StrictModes no
-UsePAM no
-PermitRootLogin yes
-PasswordAuthentication yes
-KbdInteractiveAuthentication no
-PrintMotd no
-PrintLastLog no
-MaxStartups 100
-SetEnv PATH={path}
-"""
+LOGIN = (
+    "PasswordAuthentication yes\n",
+    "KbdInteractiveAuthentication no\n",
+    "PrintMotd no\n",
+    "PrintLastLog no\n",
+)
+"""Lines of the configuration: who has no key is asked for a password."""
 
 
 @dataclass(frozen=True)
-class Sshd:
-    """A running sshd: its ports by purpose and what a client needs."""
+class Doors:
+    """The ports of an sshd, by what one finds behind them."""
 
-    folder: Path
-    ports: dict[str, int]
+    server: Sshd
+
+    @property
+    def folder(self) -> Path:
+        return self.server.folder
+
+    @property
+    def ports(self) -> dict[str, int]:
+        return {"plain": self.server.port, **self.server.ports}
 
     def hop(self, name: str = "plain") -> Hop:
         return Hop(
-            "127.0.0.1",
+            self.server.address,
             port=self.ports[name],
             key=self.folder / "key",
-            known_hosts=self.folder / "known_hosts",
+            known_hosts=self.folder / "known",
         )
-
-
-def generate_key(path: Path) -> str:
-    subprocess.run(
-        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", str(path)], check=True
-    )
-    return path.with_suffix(".pub").read_text()
 
 
 def write_script(path: Path, text: str) -> Path:
@@ -107,28 +94,16 @@ def write_script(path: Path, text: str) -> Path:
     return path
 
 
-def free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
-def prepare(folder: Path, ports: dict[str, int]) -> Path:
-    """Write keys, scripts and configuration, and return the latter."""
-    generate_key(folder / "key")
-    public = generate_key(folder / "host_key")
-    with (folder / "known_hosts").open("w") as known:
-        for port in ports.values():
-            known.write(f"[127.0.0.1]:{port} {public}")
+def scripts(folder: Path) -> dict[str, Path | None]:
+    """Write what runs behind each further door."""
     write_script(folder / "old" / "python3", OLD_PYTHON)
     write_script(folder / "home" / ".profile", PROFILE)
     tools = folder / "tools"
     tools.mkdir()
     for tool in ("head", "sh"):
         (tools / tool).symlink_to(shutil.which(tool) or tool)
-    forced = {
+    return {
+        "jump": None,
         "banner": write_script(folder / "banner.sh", BANNER),
         "modules": write_script(folder / "modules.sh", MODULES.format(folder=folder)),
         "old_python": write_script(
@@ -139,20 +114,10 @@ def prepare(folder: Path, ports: dict[str, int]) -> Path:
         "small_disk": write_script(folder / "small.sh", SMALL_DISK),
         "no_login": write_script(folder / "no.sh", "#!/bin/sh\necho No logins today.\nexit 1\n"),
     }
-    path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
-    text = "".join(f"Port {port}\n" for port in ports.values())
-    text += CONFIG.format(folder=folder, path=path)
-    text += "".join(
-        f"Match LocalPort {ports[name]}\n  ForceCommand {script}\n"
-        for name, script in forced.items()
-    )
-    config = folder / "sshd_config"
-    config.write_text(text)
-    return config
 
 
 @pytest.fixture(scope="session", autouse=True)
-def running_sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd | None]:
+def opened_doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors | None]:
     """An sshd of the current user, with its own keys, on free ports; None where there is none.
 
     Started before the first test, because no test may leave a process behind.
@@ -160,30 +125,16 @@ def running_sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd | No
     if SSHD is None:
         yield None
         return
-    if os.getuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)
     folder = tmp_path_factory.mktemp("sshd")
-    ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
-    config = prepare(folder, ports)
-    process = subprocess.Popen(
-        [SSHD, "-D", "-e", "-f", str(config)], stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
-    for line in process.stderr:  # it says so for every port once it listens there
-        if f"port {ports[PORTS[-1]]}" in line:
-            break
-    else:
-        pytest.fail(f"sshd did not start on {config.read_text()}")
-    with process:
-        yield Sshd(folder, ports)
-        process.terminate()
+    with running_sshd(folder, more=LOGIN, forced=scripts(folder)) as server:
+        yield Doors(server)
 
 
 @pytest.fixture
-def sshd(running_sshd: Sshd | None) -> Sshd:
-    if running_sshd is None:
+def sshd(opened_doors: Doors | None) -> Doors:
+    if opened_doors is None:
         pytest.skip("no sshd is installed: apt-get install openssh-server")
-    return running_sshd
+    return opened_doors
 
 
 @pytest.fixture
@@ -218,7 +169,7 @@ class JoinedGuard(PeerLauncher):
             guard.wait(5)
 
 
-def open_way(way: str, local: LocalLauncher, server: Sshd | None) -> GuardSession:
+def open_way(way: str, local: LocalLauncher, server: Doors | None) -> GuardSession:
     if way == "local":
         return LocalLauncher()
     if way == "peer":
@@ -230,19 +181,19 @@ def open_way(way: str, local: LocalLauncher, server: Sshd | None) -> GuardSessio
 
 
 @pytest.fixture(scope="module", params=WAYS)
-def launcher(request: pytest.FixtureRequest, running_sshd: Sshd | None) -> Iterator[GuardSession]:
+def launcher(request: pytest.FixtureRequest, opened_doors: Doors | None) -> Iterator[GuardSession]:
     """Every kind of launcher in turn, shared by the tests of a module."""
-    with LocalLauncher() as local, open_way(request.param, local, running_sshd) as opened:
+    with LocalLauncher() as local, open_way(request.param, local, opened_doors) as opened:
         opened.ready()  # else what it starts may seem to be left behind by the first test
         yield opened
 
 
 @pytest.fixture(params=WAYS[:3])
 def own_launcher(
-    request: pytest.FixtureRequest, running_sshd: Sshd | None, local: LocalLauncher
+    request: pytest.FixtureRequest, opened_doors: Doors | None, local: LocalLauncher
 ) -> Iterator[GuardSession]:
     """A near and a far launcher in turn, for a test that closes it."""
-    with open_way(request.param, local, running_sshd) as opened:
+    with open_way(request.param, local, opened_doors) as opened:
         yield opened
 
 

@@ -33,7 +33,7 @@ def home(sshd: Any, tmp_path: Path) -> Path:
     config.parent.mkdir()
     config.write_text(
         f"Host far farther\n  HostName 127.0.0.1\n  Port {sshd.ports['plain']}\n"
-        f"  IdentityFile {sshd.folder}/key\n  UserKnownHostsFile {sshd.folder}/known_hosts\n"
+        f"  IdentityFile {sshd.folder}/key\n  UserKnownHostsFile {sshd.folder}/known\n"
     )
     work = tmp_path / "work"
     work.mkdir()

@@ -99,7 +99,7 @@ def test_an_unknown_host_key_is_refused_unless_new_hosts_are_accepted(
 
 
 def test_a_key_the_host_does_not_know_is_refused(local: LocalLauncher, sshd: Server) -> None:
-    wrong = sshd.folder / "host_key"
+    wrong = sshd.folder / "host"
     fault = fault_of(way(local, replace(sshd.hop(), key=wrong)))
     assert type(fault) is AuthenticationRefused
     assert fault.place == f"127.0.0.1:{sshd.hop().port}"
@@ -270,7 +270,7 @@ from runtime.launchers.local import LocalLauncher
 from runtime.launchers.ssh import SshLauncher
 
 port, folder = int(sys.argv[1]), Path(sys.argv[2])
-hop = Hop("127.0.0.1", port=port, key=folder / "key", known_hosts=folder / "known_hosts")
+hop = Hop("127.0.0.1", port=port, key=folder / "key", known_hosts=folder / "known")
 with LocalLauncher() as local, SshLauncher([hop], local, user_folder=None, lease=1.0) as far:
     said = Collected()
     # so much that the pipes to a launcher that is stopped are full
