@@ -82,10 +82,8 @@ def test_a_code_of_which_a_rank_has_failed_is_ended_and_the_others_go_on(steer: 
     codes = control.wait(30)
     assert (codes[0] > 128, codes[1]) == (True, 1)
     why = control.status().why
-    assert why == (
-        "rank 1 of stuck (here/stuck 1) ended with ValueError: no good, "
-        "did not end within 0.5 s and were stopped"
-    )
+    assert why.startswith("rank 1 of stuck (here/stuck 1) ended with ValueError: no good, ")
+    assert why.endswith(" of stuck did not end within 0.5 s and were stopped")
     other = machine.code("other").control
     other.stop(grace=20)
     assert other.exit_codes() == {0: 143, 1: 143}  # by that alone

@@ -61,7 +61,7 @@ def test_a_front_end_tells_of_its_own_ranks_in_their_present_incarnation(
     status = air.control.status()
     assert (status.state, status.incarnation, status.why) == (CodeState.ENDED, 2, "")
     assert "is told of a rank of another cluster" in caplog.text
-    assert "coupling.attach" in caplog.text
+    assert "rank_ended was called" in caplog.text
     assert "'ranks:0:1' does not belong to 0:0" in caplog.text
     assert "'elsewhere/node0' does not belong to 0:0" in caplog.text
 

@@ -180,7 +180,7 @@ def test_ctrl_c_twice_ends_at_once_what_does_not_want_to(start: Any, describe: A
     process.send_signal(signal.SIGINT)
     code, _, err = ended(process)
     assert code == 130
-    assert "at once" in err
+    assert "gcm-deploy: ending everything" in err
 
 
 def test_ctrl_c_while_it_starts_is_heard(start: Any, describe: Any) -> None:

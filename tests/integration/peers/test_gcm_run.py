@@ -362,7 +362,7 @@ def test_hosts_of_one_lab_are_not_asked_with_a_credential_of_another_one(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("pi.py 3", "gcm-peer run -n 4 pi.py 3"),
+        ("pi.py 3", "say how many ranks"),
         ("-n 4 -w abc pi.py", "argument -w: 'abc' is not a time: a number of seconds, or such as"),
     ],
 )

@@ -111,7 +111,7 @@ def test_a_peer_in_other_hands_sees_no_key_and_has_nothing_run(
             code, there, errors = place.gcm_run()
             assert (code, there) == (0, sorted(["program.py", "inputs", "table", *already])), errors
             assert [one for one in named if one not in errors] == [], errors
-            assert errors.count("alice.credential") == 1
+            assert errors.count("alice.credential is ") == 1
     finally:
         place.run(ENDS_A_LAB)
     assert (place.work / "program.py").read_text() == PROGRAM
