@@ -155,7 +155,7 @@ def hosts(
                 return made
 
             sshd = stack.enter_context(
-                running_sshd(keys, address=cluster.address, popen=popen, **settings)
+                running_sshd(keys, address=cluster.address, popen=popen, forced={}, **settings)
             )
             servers[name] = started[0], sshd.hop
         stack.callback(grid.clear)
