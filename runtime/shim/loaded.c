@@ -73,7 +73,10 @@ EXPORTED void gcm_python_has_ended(void) {
     functions = NULL;
 }
 
+/* What `dlsym` is for whoever looks up names of MPI. */
+__attribute__((optimize("optimize-sibling-calls")))
 static void *find_function(void *handle, const char *name) {
+    if (handle == RTLD_NEXT) return dlsym(handle, name); /* a jump: it looks at who has called */
     void *found = dlsym(handle, name);
     void *here = in_place_of(name, found);
     if (here) found = here;
@@ -120,7 +123,7 @@ static void look_at_slots(const struct object *object, const ElfW(Rela) *rows, s
             if (at >= 0 && functions_here[at].theirs) put(object, slot, functions_here[at].theirs);
             continue;
         }
-        if (object->whose == OF_PYTHON && !strcmp(name, "dlsym")) put(object, slot, find_function);
+        if (!strcmp(name, "dlsym")) put(object, slot, find_function);
         if (object->whose == OF_PYTHON && !strcmp(name, "dlopen")) put(object, slot, open_library);
         if (*name != 'M' && *name != 'P') continue;
         void *here = in_place_of(name, *slot);
@@ -142,7 +145,8 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *native) {
             object.end_of_constant = object.constant + part->p_memsz;
         }
     }
-    if (!dynamic || object.whose == OF_MPI) return 0;
+    int is_own = own_library && object.base == ((struct link_map *)own_library)->l_addr;
+    if (!dynamic || is_own || object.whose == OF_MPI) return 0;
     const ElfW(Rela) *calls = NULL, *others = NULL;
     size_t bytes_of_calls = 0, bytes_of_others = 0;
     for (; dynamic->d_tag != DT_NULL; dynamic++) {

@@ -107,6 +107,27 @@ for one in threads: one.start()
 for one in threads: one.join()
 print(ctypes.CDLL("./liba.so").world())
 """
+BYPASSES = """
+#include <dlfcn.h>
+#include <mpi.h>
+int by_profile(void) { int size = -1; PMPI_Comm_size(MPI_COMM_WORLD, &size); return size; }
+int by_name(const char *path) {
+    int size = -1;
+    void *mpi = dlopen(path, RTLD_NOW);
+    int (*function)(MPI_Comm, int *) = (int (*)(MPI_Comm, int *))dlsym(mpi, "MPI_Comm_size");
+    function(MPI_COMM_WORLD, &size);
+    return size;
+}
+"""
+PASSED_BY = """
+import ctypes, sys
+from mpi4py import MPI
+path = f"{sys.prefix}/lib/libmpi.so.12".encode()
+for name in "./libown.so", "./libsymbolic.so":
+    library = ctypes.CDLL(name)
+    print(library.by_profile(), library.by_name(path))
+print(ctypes.CDLL(path.decode()).MPI_Comm_size is not None, MPI.COMM_CLUSTER.size)
+"""
 WAITS = """
 #include <mpi.h>
 int await_far(void) {
@@ -168,6 +189,17 @@ def test_the_world_of_a_library_is_that_of_the_program(
     (tmp_path / "program.py").write_text(program)
     done = gcm_deploy("--emulate", "1x2x2", "program.py", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{said}\n" * 4, "")
+
+
+def test_libraries_that_look_up_mpi_or_call_its_profiled_functions_are_served_too(
+    tmp_path: Path,
+) -> None:
+    build(tmp_path, BYPASSES, "libown.so", "-shared", "-fPIC")
+    build(tmp_path, BYPASSES, "libsymbolic.so", "-shared", "-fPIC", "-Wl,-Bsymbolic")
+    (tmp_path / "program.py").write_text(PASSED_BY)
+    done = gcm_deploy("--emulate", "1x2x1", "program.py", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(done.stdout.split()) == sorted(["2"] * 8 + ["True", "1"] * 2)
 
 
 def test_what_a_library_does_after_the_end_of_python_is_native(tmp_path: Path) -> None:
