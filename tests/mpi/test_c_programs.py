@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -119,6 +120,18 @@ def test_the_commands_of_the_page_print_what_it_shows(programs: Path, tmp_path: 
     subprocess.run([str(BIN / "mpicc"), *words], check=True, timeout=120, cwd=tmp_path)
     done = gcm_deploy(*run.removeprefix("$ gcm-deploy ").split(), cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, shown, "")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a program another account")
+def test_a_program_that_gets_another_account_is_refused_before_it_would_be_alone(
+    programs: Path, tmp_path: Path
+) -> None:
+    shutil.copy(programs / "faults", tmp_path)
+    os.chown(tmp_path / "faults", 65534, -1)
+    (tmp_path / "faults").chmod(0o4755)
+    done = gcm_deploy("--emulate", "1x2x1", "./faults", cwd=tmp_path)
+    assert done.returncode != 0
+    assert "(setuid), and the system loads no library into such a program" in done.stderr
 
 
 def test_what_a_c_program_starts_knows_nothing_of_the_grid(programs: Path) -> None:

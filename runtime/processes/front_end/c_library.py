@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -41,6 +42,13 @@ def with_c_library(job: Job, folder: str, compiles: Callable[[], None] = lambda:
         return job
     if found.linked is Linked.REFUSED:
         raise refused(program.path, found.cause, found.cure)
+    if _changes_account(path):
+        raise refused(
+            program.path,
+            "it gets another account, group or capabilities when it starts (setuid), and the "
+            "system loads no library into such a program",
+            f"Take that away: chmod ug-s {program.path}, or setcap -r {program.path}",
+        )
     if not libpython():
         raise refused(
             program.path,
@@ -58,6 +66,18 @@ def with_c_library(job: Job, folder: str, compiles: Callable[[], None] = lambda:
         )
     library = compiled_shim(program.path, compiler, found.library, environment, compiles=compiles)
     return replace(job, program=replace(program, shim=library))
+
+
+def _changes_account(path: str) -> bool:
+    """Tell whether the dynamic linker ignores LD_PRELOAD for a program; raises OSError."""
+    found = os.stat(path)
+    is_of_group = found.st_mode & stat.S_ISGID and found.st_gid != os.getgid()
+    is_of_user = found.st_mode & stat.S_ISUID and found.st_uid != os.getuid()
+    try:
+        capabilities = os.getxattr(path, "security.capability")
+    except OSError:  # it has none, or nothing here has
+        capabilities = b""
+    return bool(is_of_user or is_of_group or capabilities)
 
 
 def _file_of(path: str, folder: str, search: str) -> str:
