@@ -274,6 +274,32 @@ def test_a_lock_of_a_lost_rank_goes_to_the_next_and_a_lost_target_is_an_error(gr
     assert said[1] == ["locked", "True"]
 
 
+@on("1+1")
+def test_who_waits_hears_that_the_communicator_was_revoked_and_can_free_the_window(
+    shared: SharedGrid,
+) -> None:
+    said = shared(
+        """
+        from array import array
+        from mpi4py import MPI
+        comm = MPI.COMM_WORLD.Dup()
+        window = MPI.Win.Allocate(8, 8, comm=comm)
+        try:
+            if comm.rank == 0:
+                window.Post(comm.group.Incl([1]))
+                window.Wait()
+            else:
+                comm.Revoke()
+                window.Lock(0)
+        except MPI.Exception as error:
+            print(error.error_class == MPI.ERR_REVOKED)
+        window.Free()
+        print(window == MPI.WIN_NULL)
+        """
+    )
+    assert said == {rank: ["True", "True"] for rank in (0, 1)}
+
+
 def test_random_programs_do_what_the_model_does() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tools.window_programs", "2+1", "1000", str(RANDOM_PROGRAMS)],

@@ -722,9 +722,14 @@ class GridWindow:
             return self.native.tomemory(), self._units[found]
         return MPI.buffer(b""), 1
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether its communicator was revoked, or a member is lost."""
+        gone = self.engine.losses.gone
+        return self._parent.recovery.is_closed or any(one in gone for one in self.members.peers)
+
     def Free(self) -> None:
         """Wait until all have called this, and give the window up."""
-        self.epochs.check_free()
         try:
             self._flush(sorted({*self._touched, *self._unfinished}))
             self.comm.Barrier()
