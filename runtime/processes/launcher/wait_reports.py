@@ -350,7 +350,9 @@ class WaitReports:
         is_ending = self._tell_waits(seen)
         if not (is_ending or self._is_advised) and _never(seen.findings):
             self._is_advised = True
-            _log.warning("Ctrl-C or SIGTERM ends the run; --run-timeout SECONDS would have")
+            _log.warning(
+                "Ctrl-C or SIGTERM ends the run; with --run-timeout SECONDS it ends by itself"
+            )
 
     def _tell_waits(self, seen: Snapshot) -> bool:
         """Tell what was not told before; return whether the run ends for it."""

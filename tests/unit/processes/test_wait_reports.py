@@ -221,7 +221,7 @@ def test_how_a_run_ends_in_which_ranks_cannot_go_on_is_told_once(
     assert [one.getMessage() for one in caplog.records] == [
         "these ranks wait and can never go on:\n  0:0:0 waits in recv from 0:1:0 tag 7, which waits"
         " in recv from 0:0:0 tag 7",
-        "Ctrl-C or SIGTERM ends the run; --run-timeout SECONDS would have",
+        "Ctrl-C or SIGTERM ends the run; with --run-timeout SECONDS it ends by itself",
     ]
 
 
