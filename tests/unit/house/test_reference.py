@@ -28,7 +28,8 @@ def names_in_examples() -> set[str]:
     programs = [path.read_text("utf-8") for path in (ROOT / "examples").rglob("*.py")]
     for path in (ROOT / "examples").rglob("*.ipynb"):
         cells = json.loads(path.read_text("utf-8"))["cells"]
-        programs += ["".join(one["source"]) for one in cells if one["cell_type"] == "code"]
+        lines = (one["source"] for one in cells if one["cell_type"] == "code")
+        programs += ["".join(line for line in cell if line[0] != "%") for cell in lines]
     for program in programs:
         for node in ast.walk(ast.parse(program)):
             if isinstance(node, ast.Name):
