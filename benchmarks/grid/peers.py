@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -54,6 +56,7 @@ class PeersOnHosts:
             folder.make()
             self._lab.invite(Principal.parse(who), now).write(folder.credential)
             folder.configuration.write_text(settings)
+        self._disks = Path(tempfile.mkdtemp(prefix="hosts-"))  # short, for sockets lie there
         self._ana = self.credential_of("ana")
         self.within: dict[str, tuple[str, ...]] = {}
         """The words before a command that run it on a machine behind a host."""
@@ -83,13 +86,23 @@ class PeersOnHosts:
         for name in (*self.peers, *self.supernodes):
             if found := find_running(PeerFolder(self.base / name)):
                 found.halt()
+        with suppress(OSError):  # a run has left something
+            for one in self._disks.iterdir():
+                one.rmdir()
+            self._disks.rmdir()
+
+    def _disk_of(self, name: str) -> Path:
+        """Return where a daemon and its runs have temporary files."""
+        disk = self._disks / name
+        disk.mkdir(exist_ok=True)
+        return disk
 
     def boot(self, name: str) -> None:
         """Start the daemon of a peer or of a supernode."""
         command = "supernode" if name in self.supernodes else "boot"
         argv = [*self.within.get(name, ()), sys.executable, "-c", PEER, command]
         argv += ["--folder", str(self.base / name)]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(self._disk_of(name))}
         done = self.grid.run(_host(name), argv, timeout=120, env=environment)
         assert done.returncode == 0, done.stderr
 
@@ -117,7 +130,10 @@ class PeersOnHosts:
         return done.returncode, done.stdout, done.stderr
 
     def kill(self, name: str) -> None:
-        """End a daemon with SIGKILL; of a peer, and all that runs at its host, at once."""
+        """End a daemon with SIGKILL; of a peer, and all that runs at its host, at once.
+
+        Nobody is left there who could remove its temporary files, so they go, too.
+        """
         found = find_running(PeerFolder(self.base / name))
         assert found is not None
         if name in self.supernodes:
@@ -129,6 +145,7 @@ class PeersOnHosts:
                 with suppress(ProcessLookupError):
                     os.kill(one, signal.SIGKILL)
             victims = self.processes(name)
+        shutil.rmtree(self._disk_of(name))
 
     def processes(self, host: str) -> list[int]:
         """Return the processes at a host, without supernodes."""
