@@ -176,7 +176,8 @@ def main() -> int:
     with ThreadPoolExecutor(options.jobs) as threads:
 
         def look(mutant: Mutant) -> WorldsTried:
-            if without_line(mutant) in harmless:
+            source = (ROOT / mutant.file).read_text(encoding="utf-8")
+            if known_as(mutant, source) in harmless:
                 return WorldsTried(mutant, WorldVerdict.HARMLESS, 0.0)
             lines = run.get(str(ROOT / mutant.file), set())
             last = mutant.line + mutant.original.count("\n")
@@ -192,13 +193,14 @@ def main() -> int:
     return 0
 
 
-def without_line(mutant: Mutant) -> str:
-    """Return how a mutant is known though its line moves.
+def known_as(mutant: Mutant, source: str) -> str:
+    """Return how a mutant is known though its line moves: by what that line says.
 
-    >>> without_line(Mutant("a.py", 1, 0, 1, "a", "b"))
-    'a.py: a -> b'
+    >>> known_as(Mutant("a.py", 2, 0, 1, "0", "1"), "first\\n    second = 0\\n")
+    'a.py: second = 0: 0 -> 1'
     """
-    return str(mutant).replace(f":{mutant.line}: ", ": ", 1)
+    line = source.splitlines()[mutant.line - 1].strip()
+    return str(mutant).replace(f":{mutant.line}: ", f": {line}: ", 1)
 
 
 def harmless_mutants(file: Path = HARMLESS) -> frozenset[str]:
