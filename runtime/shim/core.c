@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef OPEN_MPI
@@ -229,6 +230,9 @@ static long ask(int function, const Word *words, int count) {
         }
         is_attached = 1;
     }
+    sigset_t pipes, mask; /* programs handle SIGPIPE, or let it end them; what we write to may be gone */
+    sigemptyset(&pipes), sigaddset(&pipes, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipes, &mask);
     int before = python.ensure();
     for (int at = 0; at < count; at++) arguments[at] = python.number(words[at]);
     answer = python.call(functions[function], arguments, (size_t)count, NULL);
@@ -240,6 +244,11 @@ static long ask(int function, const Word *words, int count) {
     }
     for (int at = 0; at < count; at++) python.forget(arguments[at]);
     python.release(before);
+    if (!sigismember(&mask, SIGPIPE)) {
+        const struct timespec now = {0};
+        while (sigtimedwait(&pipes, NULL, &now) == SIGPIPE) continue;
+        pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    }
     return value;
 }
 

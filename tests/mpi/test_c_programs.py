@@ -88,6 +88,14 @@ def test_the_end_of_a_c_program_is_that_of_the_run(
     assert (fault != "exit") or done.stdout.split() == ["leaving"] * 4
 
 
+def test_a_program_that_lets_broken_pipes_end_it_is_not_ended_by_those_of_the_grid(
+    programs: Path,
+) -> None:
+    for _ in range(3):  # at the end it depends on who is first
+        done = gcm_deploy("--emulate", "1x2x1", "./pipes", cwd=programs)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+
+
 def test_a_rank_that_is_alone_in_its_cluster_says_why_it_ends_all(programs: Path) -> None:
     done = gcm_deploy("--emulate", "1x3x1", "./faults", "abort", cwd=programs)
     assert (done.returncode, "called MPI_Abort(7)" in done.stderr) == (7, True), done.stderr
