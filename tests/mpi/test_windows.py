@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
 from tests.grids import Grid, SharedGrid, on
-from tools.on_grids import ROOT, environment
+from tools.on_grids import COMMAND, ROOT, descriptor, environment
 
 pytestmark = pytest.mark.mpi
 
@@ -298,6 +300,46 @@ def test_who_waits_hears_that_the_communicator_was_revoked_and_can_free_the_wind
         """
     )
     assert said == {rank: ["True", "True"] for rank in (0, 1)}
+
+
+def test_it_is_told_who_has_the_lock_that_a_rank_waits_for(tmp_path: Path) -> None:
+    (tmp_path / "stuck.py").write_text(
+        dedent(
+            """
+            import threading
+            from array import array
+            from mpi4py import MPI
+            world = MPI.COMM_WORLD
+            window = MPI.Win.Allocate(8, 8, comm=world)
+            if world.rank == 1:
+                window.Lock(0)
+                window.Put(array("q", [1]), 0)
+                window.Flush(0)
+            world.Barrier()
+            if world.rank == 0:
+                window.Lock(0)
+                window.Unlock(0)
+                world.send(None, 1)
+            else:
+                threading.Timer(5, window.Unlock, [0]).start()
+                world.recv(source=0)
+            window.Free()
+            """
+        )
+    )
+    (tmp_path / "grid.xml").write_text(descriptor("1+1", "stuck.py", ()))
+    done = subprocess.run(
+        [*COMMAND, "--quiet", "--explain-waits", "1", str(tmp_path / "grid.xml")],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    told = "an MPI call at stuck.py:13, which waits for the lock of its own memory, which rank 1"
+    assert told in done.stderr
+    assert done.returncode == 0
 
 
 def test_random_programs_do_what_the_model_does() -> None:

@@ -162,7 +162,7 @@ class CallWatch:
             if name == "MainThread":
                 found.at = where(program_frame(frame))
                 if call is None and _is_in_ours(frame):
-                    found.at = f"{AN_MPI_CALL} {found.at}"
+                    found.at = f"{AN_MPI_CALL} {found.at}{_awaited()}"
         self._marks = marks
         return found
 
@@ -314,6 +314,14 @@ def stacks() -> tuple[tuple[str, str], ...]:
         ]
         found.append((name, "".join(traceback.format_list(own))))
     return tuple(found)
+
+
+def _awaited() -> str:
+    """Return what calls of ours wait for that have written nothing down, as those of windows."""
+    predefined = imported("runtime.mpi.progress.predefined")
+    engine = None if predefined is None else predefined.running_engine()
+    told = [] if engine is None else [one for one in engine.waits.describe() if one]
+    return f", which waits for {' and '.join(told)}" if told else ""
 
 
 def _names_of_threads() -> dict[int, str]:

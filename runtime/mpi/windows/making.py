@@ -93,7 +93,7 @@ def _either(name: str, is_told: bool) -> Callable[..., Any]:
         if grid is None:
             return native(self, *args, **kwargs)
         if is_told:
-            write_down(name, grid.comm)
+            write_down(f"Win.{name}", grid.comm)  # no name of a request's call
         try:
             return ours(grid, *args, **kwargs)
         except (WrongArgument, WrongEpoch, MPI.Exception, GridMPIError) as fault:
@@ -127,7 +127,7 @@ def free(win: Win) -> None:
     """Free a window over several clusters."""
     grid = win._grid
     assert grid is not None, "it has members in several clusters"
-    write_down("Free", grid.comm)
+    write_down("Win.Free", grid.comm)
     try:
         if not grid.is_broken:  # else calls that have failed may have left an epoch open
             grid.epochs.check_free()

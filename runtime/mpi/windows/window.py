@@ -36,6 +36,7 @@ from runtime.mpi.windows.reducing import reduce
 from runtime.mpi.windows.waiting import AllOf, Answered, Awaited
 from runtime.services import BodyHere, Effect, SendRequest, ServicePort, several
 from runtime.services.port import SEVERAL
+from runtime.topology import member_in_words
 from runtime.windows.epochs import Epoch, WindowEpochs, WrongEpoch
 from runtime.windows.requests import NO_OP, AnswerCode, RequestHeader, RequestKind
 from runtime.windows.runs import bounds_of, packed, pieces, size_of
@@ -54,6 +55,8 @@ _MOST_RUNS = 1 << 15
 
 _SMALL, _MOST_HELD = 256, 16
 """Bodies of up to so many bytes are kept until a synchronisation, and so many of them at most."""
+
+_MOST_TOLD = 4
 
 _MOST_UNFINISHED = 64
 """So many operations are kept before those that are done are forgotten."""
@@ -393,7 +396,8 @@ class GridWindow:
         return error
 
     def _what(self, what: str, rank: int) -> str:
-        return f"{what} of rank {rank} ({self.engine.name_of(self.members.peers[rank])})"
+        name = self.engine.name_of(self.members.peers[rank])
+        return f"{what} of {member_in_words(rank, name)}"
 
     def _scatter(  # noqa: PLR0917 - a request, and what goes with it
         self,
@@ -590,7 +594,12 @@ class GridWindow:
 
     def _wait_for_own_lock(self) -> None:
         me, lock = self.engine.me, self.target.lock
-        self._wait("the lock of its own memory", (), lambda: not lock.waits(me))
+        who = " and ".join(
+            member_in_words(self._ranks[one], self.engine.name_of(one))
+            for one in sorted(lock.holders)[:_MOST_TOLD]
+        )
+        what = f"the lock of its own memory, which {who} has"
+        self._wait(what, (), lambda: not lock.waits(me))
 
     # --- fences, and epochs of groups -------------------------------------------------------------
 
