@@ -84,6 +84,16 @@ static void *find_function(void *handle, const char *name) {
     return found;
 }
 
+/* What `signal` and `sigaction` are for libraries that call MPI: they leave SIGPIPE to Python, which
+   ignores it, since what the grid writes to may be gone. PETSc lets it end the process. */
+static void (*handle_signal(int number, void (*handler)(int)))(int) {
+    return number == SIGPIPE ? SIG_IGN : signal(number, handler);
+}
+
+static int act_on_signal(int number, const struct sigaction *action, struct sigaction *before) {
+    return sigaction(number, number == SIGPIPE ? NULL : action, before);
+}
+
 static void *open_library(const char *path, int flags);
 
 static enum whose whose(const char *path) {
@@ -99,6 +109,7 @@ struct object {
     const ElfW(Sym) *symbols;
     const char *names;
     enum whose whose;
+    int calls_mpi;
 };
 
 static void put(const struct object *object, void **slot, void *value) {
@@ -108,6 +119,14 @@ static void put(const struct object *object, void **slot, void *value) {
     if (is_constant && mprotect(begin, page, PROT_READ | PROT_WRITE)) return;
     __atomic_store_n(slot, value, __ATOMIC_RELEASE);
     if (is_constant) mprotect(begin, page, PROT_READ);
+}
+
+static int names_mpi(const struct object *object, const ElfW(Rela) *rows, size_t bytes) {
+    for (const ElfW(Rela) *row = rows; (const char *)row < (const char *)rows + bytes; row++) {
+        const char *name = object->names + object->symbols[ELF64_R_SYM(row->r_info)].st_name;
+        if (!strncmp(name, "MPI_", 4) || !strncmp(name, "PMPI_", 5)) return 1;
+    }
+    return 0;
 }
 
 static void look_at_slots(const struct object *object, const ElfW(Rela) *rows, size_t bytes) {
@@ -124,6 +143,8 @@ static void look_at_slots(const struct object *object, const ElfW(Rela) *rows, s
             continue;
         }
         if (!strcmp(name, "dlsym")) put(object, slot, find_function);
+        if (object->calls_mpi && !strcmp(name, "signal")) put(object, slot, handle_signal);
+        if (object->calls_mpi && !strcmp(name, "sigaction")) put(object, slot, act_on_signal);
         if (object->whose == OF_PYTHON && !strcmp(name, "dlopen")) put(object, slot, open_library);
         if (*name != 'M' && *name != 'P') continue;
         void *here = in_place_of(name, *slot);
@@ -163,6 +184,8 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *native) {
         }
     }
     if (!object.symbols || !object.names) return 0;
+    object.calls_mpi = (calls && names_mpi(&object, calls, bytes_of_calls)) ||
+                       (others && names_mpi(&object, others, bytes_of_others));
     if (calls) look_at_slots(&object, calls, bytes_of_calls);
     if (others) look_at_slots(&object, others, bytes_of_others);
     return 0;

@@ -128,6 +128,23 @@ for name in "./libown.so", "./libsymbolic.so":
     print(library.by_profile(), library.by_name(path))
 print(ctypes.CDLL(path.decode()).MPI_Comm_size is not None, MPI.COMM_CLUSTER.size)
 """
+BREAKS = """
+#include <mpi.h>
+#include <signal.h>
+int begin(void) {
+    int size;
+    signal(SIGPIPE, SIG_DFL);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+int kept(void) { return signal(SIGPIPE, SIG_DFL) == SIG_IGN; }
+"""
+ENDS_BROKEN = """
+import ctypes
+from mpi4py import MPI
+library = ctypes.CDLL("./libown.so")
+print(library.begin(), library.kept(), MPI.COMM_WORLD.allreduce(1))
+"""
 WAITS = """
 #include <mpi.h>
 int await_far(void) {
@@ -200,6 +217,13 @@ def test_libraries_that_look_up_mpi_or_call_its_profiled_functions_are_served_to
     done = gcm_deploy("--emulate", "1x2x1", "program.py", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(done.stdout.split()) == sorted(["2"] * 8 + ["True", "1"] * 2)
+
+
+def test_a_library_cannot_let_broken_connections_of_the_grid_end_a_rank(tmp_path: Path) -> None:
+    build(tmp_path, BREAKS, "libown.so", "-shared", "-fPIC")
+    (tmp_path / "program.py").write_text(ENDS_BROKEN)
+    done = gcm_deploy("--emulate", "1x2x1", "program.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2 1 2\n" * 2, "")
 
 
 def test_what_a_library_does_after_the_end_of_python_is_native(tmp_path: Path) -> None:
