@@ -302,7 +302,7 @@ def test_a_cluster_whose_job_is_cancelled_asks_for_another_one_once_and_its_rank
         far.cancel(far.record().number)
     _, errors = run.communicate(timeout=2 * PATIENCE)
     assert run.returncode == {"program": 0, "job": 204, "run": 130}[ends], errors
-    was_cancelled = f"job {first.number} is CANCELLED"
+    was_cancelled = f"the front-end has ended; job {first.number} is CANCELLED"
     assert f"nice/var: lost, asks for another job (1 of 1): {was_cancelled}" in errors
     second = far.record()
     if ends != "run":
