@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from runtime.services.port import OUT_OF_TURN
 
-_HEADER = Struct("<BBHIqqqq")
+_HEADER = Struct("<BBHI4q")
 
 
 class RequestKind(IntEnum):

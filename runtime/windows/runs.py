@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import Any, NamedTuple
 
-_RUN = Struct("<qqqq")
+_RUN = Struct("<4q")
 
 _CODES: dict[int, Any] = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """Blocks of these sizes are copied by strides, without a loop."""

@@ -69,8 +69,14 @@ def with_c_library(job: Job, folder: str, compiles: Callable[[], None] = lambda:
 
 
 def _changes_account(path: str) -> bool:
-    """Tell whether the dynamic linker ignores LD_PRELOAD for a program; raises OSError."""
-    found = os.stat(path)
+    """Tell whether the dynamic linker ignores LD_PRELOAD for a program.
+
+    One that is gone meanwhile is left to who starts it.
+    """
+    try:
+        found = os.stat(path)
+    except OSError:
+        return False
     is_of_group = found.st_mode & stat.S_ISGID and found.st_gid != os.getgid()
     is_of_user = found.st_mode & stat.S_ISUID and found.st_uid != os.getuid()
     try:
