@@ -73,15 +73,16 @@ EXPORTED void gcm_python_has_ended(void) {
     functions = NULL;
 }
 
-/* What `dlsym` is for whoever looks up names of MPI. */
+/* What `dlsym` is for whoever looks up names of MPI. It looks at who calls it: RTLD_NEXT is behind
+   that object, and RTLD_DEFAULT has what is in its scope, such as its own names where it was loaded
+   locally. So all but names of MPI are left to it by a jump, which leaves the caller as it is. */
 __attribute__((optimize("optimize-sibling-calls")))
 static void *find_function(void *handle, const char *name) {
-    if (handle == RTLD_NEXT) return dlsym(handle, name); /* a jump: it looks at who has called */
-    void *found = dlsym(handle, name);
+    int is_of_mpi = !strncmp(name, "MPI_", 4) || !strncmp(name, "PMPI_", 5);
+    void *found = is_of_mpi && handle != RTLD_NEXT ? dlsym(handle, name) : NULL;
+    if (!found) return dlsym(handle, name);
     void *here = in_place_of(name, found);
-    if (here) found = here;
-    if (found) dlerror(); /* what is not here is no error of the caller */
-    return found;
+    return here ? here : found;
 }
 
 /* What `signal` and `sigaction` are for libraries that call MPI: they leave SIGPIPE to Python, which
