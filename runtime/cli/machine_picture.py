@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from gcm.adl import Outline
+from gcm.adl import Outline, outline_of, outline_of_plan
 from gcm.cli.output import counted
+from gcm.documents import Diagnostics
 from gcm.drawing.metrics import text_width
 from gcm.drawing.svg import document, rectangle, text
 from gcm.records import dataclass
@@ -55,10 +56,8 @@ class Hosts:
     first: int
     ranks: int
     world: int = 0
-    components: tuple[str, ...] = ()
-    """The components that live there; of a spare node the virtual nodes that may place some there.
-
-    """
+    labels: tuple[str, ...] = ()
+    """What lives there, or may: components, or the virtual nodes of a spare node."""
 
     @property
     def label(self) -> str:
@@ -69,7 +68,7 @@ class Hosts:
 
     def cells(self) -> list[str]:
         """Return the texts of the cells: virtual nodes, the number of each rank or their range."""
-        return [*self.components, *self._numbers()]
+        return [*self.labels, *self._numbers()]
 
     def _numbers(self) -> list[str]:
         every = range(self.first, self.first + self.ranks * len(self.names))
@@ -93,13 +92,13 @@ class Panel:
         return [f'<g transform="translate({x} {y})">', *self.lines, "</g>"]
 
 
-def machine_picture(deployment: Deployment, outline: Outline | None = None) -> str:
+def machine_picture(deployment: Deployment) -> str:
     """Return the picture of the machine of a deployment as an SVG document.
 
-    With the `outline` of its assembly it has the components on their nodes, and the bindings
-    between nodes.
+    Of an assembly it has the components on their nodes, and the bindings between nodes.
     """
     grid = deployment.grid()
+    outline = _outline(deployment)
     where = {} if outline is None else spread_components(outline, deployment)
     drawn = _Drawn(deployment, _on_nodes(outline, where))
     sites = [_site(drawn, number) for number in range(len(deployment.sites))]
@@ -155,6 +154,16 @@ def hosts_of(nodes: Sequence[Node], first: int = 0, world: int = 0) -> Iterator[
         for name in names:
             yield Hosts((name,), first, ranks, world)
             first += ranks
+
+
+def _outline(deployment: Deployment) -> Outline | None:
+    """Return the outline of the assembly, without running its modules."""
+    assembly = deployment.assembly
+    if assembly is None:
+        return None
+    if assembly.plan is not None:
+        return outline_of_plan(assembly.plan.root)
+    return outline_of(assembly.file, arguments=assembly.arguments, diagnostics=Diagnostics())
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +225,7 @@ def _nodes_of(drawn: _Drawn, cluster: DeployedCluster, first: int) -> Iterator[H
         name = node.name if node.name == node.host else f"{node.name} ({node.host})"
         spare = (f"free for {one}" for one, paths in mapped.items() if path in paths)
         here = tuple(drawn.components.get(path) or spare)
-        yield Hosts((name,), first, node.ranks, components=here)
+        yield Hosts((name,), first, node.ranks, labels=here)
         first += node.ranks
 
 

@@ -8,9 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from gcm.documents import Diagnostics
 from runtime.cli.errors import OutputFailed
 from runtime.cli.line.options import Format
 from runtime.cli.run import note
@@ -23,9 +21,6 @@ from runtime.deployment import (
     render_plan,
     render_variables,
 )
-
-if TYPE_CHECKING:
-    from gcm.adl import Outline
 
 
 def show_plan(plan: DeploymentPlan, style: Format) -> int:
@@ -75,8 +70,7 @@ def draw_machine(deployment: Deployment, file: str, colours: str) -> int:
     from runtime.cli.machine_picture import machine_picture
 
     try:
-        picture = machine_picture(deployment, _outline(deployment))
-        write_picture(picture, file, colours=Colours(colours))
+        write_picture(machine_picture(deployment), file, colours=Colours(colours))
     except OutputError as error:
         raise OutputFailed(error.what, cure=error.cure) from error
     except OSError as error:
@@ -86,16 +80,6 @@ def draw_machine(deployment: Deployment, file: str, colours: str) -> int:
         ) from error
     note(f"wrote {file}; nothing was run")
     return 0
-
-
-def _outline(deployment: Deployment) -> Outline | None:
-    """Return the outline of the assembly, whose documents were found right with the descriptor."""
-    assembly = deployment.assembly
-    if assembly is None:
-        return None
-    from gcm.adl import outline_of
-
-    return outline_of(assembly.file, arguments=assembly.arguments, diagnostics=Diagnostics())
 
 
 def _json(value: object) -> str:

@@ -10,6 +10,7 @@ it: of the requests that wait behind it in that queue, the one of the circle is 
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
@@ -65,18 +66,21 @@ class AwaitedCalls:
         self._waits: dict[int, _Wait] = {}
         self._keys = itertools.count()
         self._timer: Timer | None = None
+        self._lock = threading.Lock()  # a wait that came too late for the timer would never ask
 
     def begin(self, link: Link, component: str, number: str) -> int:
         """Say that the request `link` waits for the call `number`; return what `end` needs."""
         key = next(self._keys)
-        self._waits[key] = _Wait(link, component, number)
-        if self._timer is None:
-            self._timer = self._reactor.later(EVERY_SECONDS, self._ask)
+        with self._lock:
+            self._waits[key] = _Wait(link, component, number)
+            if self._timer is None:
+                self._timer = self._reactor.later(EVERY_SECONDS, self._ask)
         return key
 
     def end(self, key: int) -> None:
         """Say that a wait is over."""
-        self._waits.pop(key, None)
+        with self._lock:
+            self._waits.pop(key, None)
 
     @contextmanager
     def wait(self, link: Link, component: str, number: str) -> Iterator[None]:
@@ -88,8 +92,9 @@ class AwaitedCalls:
             self.end(key)
 
     def _ask(self) -> None:
-        waits = list(self._waits.values())
-        self._timer = self._reactor.later(EVERY_SECONDS, self._ask) if waits else None
+        with self._lock:
+            waits = list(self._waits.values())
+            self._timer = self._reactor.later(EVERY_SECONDS, self._ask) if waits else None
         for wait in waits:
             if wait.age and (wait.age & (wait.age - 1) == 0 or wait.age % SELDOM == 0):
                 self._pass_on(CircleQuestion(wait.link.number, "", (wait.link.where,)), wait)
@@ -110,7 +115,9 @@ class AwaitedCalls:
         self._follow(question, question.number)  # through components that have no queue
 
     def _follow(self, question: CircleQuestion, number: str) -> None:
-        for wait in list(self._waits.values()):
+        with self._lock:
+            waits = list(self._waits.values())
+        for wait in waits:
             if wait.link.number == number:
                 self._pass_on(question, wait)
 

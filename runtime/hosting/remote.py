@@ -275,7 +275,12 @@ class _BlockPort(_Port):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call and wait for the result, and for the rows of an array that it is."""
         self._check_thread()
-        result = self.send(args, kwargs, as_header()).result()
+        link = current()
+        if link is None:
+            result = self.send(args, kwargs, "").result()
+        else:
+            with self._ends.awaited.wait(link, self._component, link.number):
+                result = self.send(args, kwargs, as_header()).result()
         return result if self._lazy else arrived(result)
 
     def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:

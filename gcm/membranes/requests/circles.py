@@ -47,7 +47,8 @@ def stretches(number: str, end: str) -> Iterator[Stretch]:
         if not isinstance(thread, ServingThread):
             continue
         for request in thread.queue.requests():
-            if request.caller is not None and request.caller.number == number:
+            caller = request.caller
+            if request.is_awaited and caller is not None and caller.number == number:
                 found = _from(request, end)
                 if found is not None:
                     yield found

@@ -85,9 +85,12 @@ class RequestFuture(Future[Any]):
         if timeout is not None or queue is None:
             return super()._passed(gate, timeout)
         waiting = current()
-        if not isinstance(waiting, Request):
+        if waiting is None:
             return self._looked_after(gate, queue)
-        self.about.is_awaited, waiting.waits_for = True, self.about
+        self.about.is_awaited = True
+        if not isinstance(waiting, Request):  # one of another process, in a component without queue
+            return self._looked_after(gate, queue)
+        waiting.waits_for = self.about
         try:
             if gate.acquire(timeout=CIRCLE_SECONDS):
                 return True

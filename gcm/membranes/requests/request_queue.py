@@ -36,8 +36,8 @@ Policy = Callable[[Sequence[Request]], int | None]
 class ServingThread(threading.Thread):
     """The thread that serves the queue of an active object."""
 
-    def __init__(self, queue: RequestQueueController) -> None:
-        super().__init__(target=queue.serve, name=f"serving {queue.component.path}", daemon=True)
+    def __init__(self, queue: RequestQueueController, serve: Callable[[], None]) -> None:
+        super().__init__(target=serve, name=f"serving {queue.component.path}", daemon=True)
         self.queue = queue
 
 
@@ -56,7 +56,6 @@ class RequestQueueController(Controller):
         "refuse",
         "requests",
         "resume",
-        "serve",
         "serve_now",
         "withdraw",
     }
@@ -213,7 +212,7 @@ class RequestQueueController(Controller):
             self._idle = False
             self._wake.release()
         elif self._thread is None:
-            self._thread = ServingThread(self)
+            self._thread = ServingThread(self, self._serve)
             self._thread.start()
 
     def _rouse(self) -> None:
@@ -227,8 +226,7 @@ class RequestQueueController(Controller):
         with self._lock:
             return [*filter(None, [self.serving]), *self._waiting]
 
-    def serve(self) -> None:
-        """Serve requests until the end: what the thread of the queue does."""
+    def _serve(self) -> None:
         self._serving_thread = threading.get_ident()
         while True:
             with self._lock:

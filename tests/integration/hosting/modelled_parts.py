@@ -44,9 +44,13 @@ class Ways(Protocol):
 
 @provides("ways", Ways)
 class Walker:
-    """Goes on as its argument says: a call (c), one that it waits for later (s), or none."""
+    """Goes on as its argument says: a call (c), one awaited later (s) or not at all (f), or none.
+
+    It keeps what became of those that nobody waits for.
+    """
 
     next: Annotated[Ways, requires()]
+    forgotten: ClassVar[list[Any]] = []
 
     def go(self, way: str) -> str:
         if not way:
@@ -57,6 +61,12 @@ class Walker:
             return self.go(rest)
         if kind == "s":
             return submit(self.next.go, rest).result()
+        if kind == "f":
+            self.forgotten.append(submit(self.next.go, rest))
+            time.sleep(2.5)  # longer than a wait lasts before it asks
+            return "went on"
+        if kind == "?":
+            return repr(self.forgotten.pop().exception(20.0))
         return self.next.go(rest)
 
 

@@ -385,6 +385,20 @@ def test_a_circle_between_nodes_that_is_closed_after_the_calls_is_told(
         assert root.stub("a", Ways).go("c") == root.stub("b", Ways).go("s") == "there"
 
 
+def test_a_request_that_nobody_waits_for_closes_no_circle(grid: Launcher) -> None:
+    described = Assembly("app")
+    described.serves("a", Ways).serves("p", Ways)
+    described.active("a", Walker, node="n1").primitive("p", Walker, node="n3")
+    described.active("b", Walker, node="n3")
+    described.bind("this.a", "a.ways").bind("this.p", "p.ways")
+    described.bind("a.next", "p.ways").bind("p.next", "b.ways").bind("b.next", "a.ways")
+    with deployed(grid, described.plan().root) as root:
+        assert (
+            root.stub("a", Ways).go("cfc") == "went on"
+        )  # b calls a, and has to wait for its turn
+        assert root.stub("p", Ways).go("?") == "None"
+
+
 def test_a_bound_component_moves_from_node_to_node_and_loses_no_call(grid: Launcher) -> None:
     described = Assembly("app")
     described.serves("run", Work)
