@@ -35,8 +35,14 @@ def with_c_library(job: Job, folder: str, compiles: Callable[[], None] = lambda:
     path = _file_of(program.path, folder, environment.get("PATH", os.defpath))
     try:
         needed = [*map(os.path.basename, all_libraries(path, environment))]
-    except OSError:
-        return job  # the rank says so
+    except OSError as fault:
+        if not os.access(path, os.X_OK):
+            return job  # the rank says so
+        raise refused(
+            program.path,
+            f"it may be run but not read ({fault.strerror}), so nobody knows whether it calls MPI",
+            f"Let its users read it: chmod a+r {program.path}",
+        ) from fault
     found = verdict(needed)
     if found.linked is Linked.ALONE:
         return job

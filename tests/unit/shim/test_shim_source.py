@@ -6,8 +6,10 @@ import os
 import platform
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -94,6 +96,33 @@ def job(path: str, mpiexec: str = "/nowhere/mpiexec") -> Job:
 
 def test_a_program_without_mpi_needs_no_library() -> None:
     assert with_c_library(job(sys.executable), "/").program.shim == ""
+
+
+@pytest.fixture
+def unreadable() -> Iterator[Path]:
+    """Yield a program that this account may run and not read; root may read all."""
+    before = os.geteuid()
+    with TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        program = Path(folder, "program")
+        program.write_bytes(b"\x7fELF")
+        program.chmod(0o111)
+        if before == 0:
+            os.seteuid(65534)
+        try:
+            yield program
+        finally:
+            os.seteuid(before)
+
+
+def test_a_program_that_may_be_run_but_not_read_is_refused(unreadable: Path) -> None:
+    with pytest.raises(NoSharedWorld, match=r"it may be run but not read \(Permission denied\)"):
+        with_c_library(job(str(unreadable)), "/")
+
+
+def test_a_program_that_is_not_there_is_left_to_who_starts_it(tmp_path: Path) -> None:
+    missing = job(str(tmp_path / "missing"))
+    assert with_c_library(missing, "/") is missing
 
 
 def test_a_cluster_without_compiler_is_refused_before_the_start(
