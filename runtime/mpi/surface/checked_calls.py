@@ -21,7 +21,7 @@ from runtime.mpi.checks.call_log import CallLog, handle_of
 from runtime.mpi.surface.checked_messages import Messages, left_over
 from runtime.mpi.surface.observed_calls import COMMUNICATORS, observe
 from runtime.mpi.values.substitute_type import SubstituteType
-from runtime.mpi.windows.face import Win
+from runtime.mpi.windows.face import Win, native_handle
 
 if TYPE_CHECKING:
     from runtime.membership.rank_link import RankLink
@@ -134,8 +134,7 @@ class _Freed:
     def begins(self, call: MadeCall) -> int | None:
         """Return its handle, which is gone afterwards."""
         if not self._has_log:
-            handle: int = call.on.handle
-            return handle
+            return _handle_of(call.on)
         return handle_of(call.on) if call.on else None
 
     def ends(self, call: MadeCall, handle: int | None) -> None:
@@ -158,7 +157,13 @@ class _MadeHandles:
     def ends(self, call: MadeCall, _: None) -> None:
         """Keep that the program has to free it."""
         if call.error is None:
-            _log.owns(self._kind, call.result.handle, call.row.name)
+            _log.owns(self._kind, _handle_of(call.result), call.row.name)
+
+
+def _handle_of(made: Any) -> int:
+    """Return the handle of a window, a datatype or an operation."""
+    handle: int = native_handle(made) if isinstance(made, MPI.Win) else made.handle
+    return handle
 
 
 def _nothing() -> None:

@@ -206,7 +206,7 @@ def _unsent(engine: Engine) -> Iterator[UnsentMessage]:
     names = {m.context: _name_of(None, m.native) for m in communicators(engine)}
     for index, messages in engine.unsent.items():
         for head, size in messages:
-            context, is_inner, _, tag = HEAD.unpack(head)
+            context, is_inner, _, tag = HEAD.unpack_from(head)  # requests have more behind it
             if not is_inner:
                 receiver = str(here().everybody[index])
                 yield UnsentMessage(receiver, tag, size, names.get(context, ""))

@@ -68,6 +68,10 @@ def _making_call(name: str) -> Any:
     return classmethod(named_like(native, call))
 
 
+native_handle: Callable[[MPI.Win], int] = MPI.Win.handle.__get__  # type: ignore[attr-defined]  # it is a descriptor
+"""The handle of a window, also where programs get none because it spans clusters."""
+
+
 for _call in calls.of_kind("window", of=("Win",)).values():
     if _call.takes("comm"):
         setattr(Win, _call.name, _making_call(_call.name))

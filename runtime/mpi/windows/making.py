@@ -15,7 +15,7 @@ from runtime.mpi.process.place import here
 from runtime.mpi.progress.latest_calls import write_down
 from runtime.mpi.values.faults import Wrong, WrongArgument, as_mpi, check_kind
 from runtime.mpi.values.handles import named_like
-from runtime.mpi.windows.face import Win
+from runtime.mpi.windows.face import Win, native_handle
 from runtime.mpi.windows.shared_memory import share
 from runtime.mpi.windows.window import GridWindow
 from runtime.windows.epochs import WrongEpoch
@@ -134,7 +134,7 @@ def free(win: Win) -> None:
     except WrongEpoch as fault:
         _fail(win, "Free", fault)
         return
-    handle = _handle_of(win)
+    handle = native_handle(win)
     try:
         grid.Free()
     except (MPI.Exception, GridMPIError) as fault:
@@ -143,12 +143,6 @@ def free(win: Win) -> None:
         MPI.Win.Free(win)
         _windows.pop(handle, None)
         win._grid = None
-
-
-def _handle_of(win: MPI.Win) -> int:
-    attribute: Any = vars(MPI.Win)["handle"]
-    found: int = attribute.__get__(win)
-    return found
 
 
 def _check_handle(win: Win) -> None:
@@ -197,7 +191,7 @@ class _InTheirWay(Win):
     def handle(self) -> int:  # type: ignore[override]  # as above
         """MPI handle."""
         _check_handle(self)
-        return _handle_of(self)
+        return native_handle(self)
 
     def toint(self) -> int:
         """Return the handle as a number."""
