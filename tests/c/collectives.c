@@ -75,6 +75,29 @@ int main(int argc, char **argv) {
     MPI_Reduce_scatter_block(all, &part, 1, MPI_INT, MPI_SUM, w);
     printf("%d reduce_scatter_block: %d\n", rank, part);
 
+    /* one array for both sides, with other types or places: legal, as halos are exchanged */
+    int *grid = malloc(2 * size * sizeof *grid), *zeros = malloc(size * sizeof *zeros);
+    MPI_Datatype *left = malloc(size * sizeof *left), *right = malloc(size * sizeof *right);
+    for (int i = 0; i < size; i++) {
+        grid[2 * i] = rank * 10 + i, grid[2 * i + 1] = -1, zeros[i] = 0, counts[i] = 1;
+        int sizes[] = {size, 2}, one[] = {1, 1}, from[] = {i, 0}, to[] = {i, 1};
+        MPI_Type_create_subarray(2, sizes, one, from, MPI_ORDER_C, MPI_INT, &left[i]);
+        MPI_Type_create_subarray(2, sizes, one, to, MPI_ORDER_C, MPI_INT, &right[i]);
+        MPI_Type_commit(&left[i]), MPI_Type_commit(&right[i]);
+    }
+    MPI_Alltoallw(grid, counts, zeros, left, grid, counts, zeros, right, w);
+    printf("%d alltoallw in one array: %d %d\n", rank, grid[1], grid[2 * size - 1]);
+    for (int i = 0; i < size; i++) MPI_Type_free(&left[i]), MPI_Type_free(&right[i]);
+    for (int i = 0; i < size; i++) places[i] = i, zeros[i] = size + i;
+    for (int i = 0; i < size; i++) grid[i] = rank * 10 + i;
+    int *same = malloc(size * sizeof *same); /* MPICH refuses one array of counts for both sides */
+    for (int i = 0; i < size; i++) same[i] = 1;
+    MPI_Alltoallv(grid, counts, places, MPI_INT, grid, same, zeros, MPI_INT, w);
+    printf("%d alltoallv in one array: %d %d\n", rank, grid[size], grid[2 * size - 1]);
+    grid[0] = rank;
+    MPI_Gatherv(grid, 1, MPI_INT, grid, counts, zeros, MPI_INT, 0, w);
+    printf("%d gatherv in one array: %d %d\n", rank, grid[0], grid[2 * size - 1]);
+
     MPI_Request requests[2];
     MPI_Iallreduce(&rank, &part, 1, MPI_INT, MPI_SUM, w, &requests[0]);
     MPI_Ibarrier(w, &requests[1]);

@@ -13,7 +13,7 @@ static void told(const char *what, int code) {
            : class == MPI_ERR_TAG ? "tag" : class == MPI_ERR_COUNT ? "count"
            : class == MPI_ERR_TYPE ? "type" : class == MPI_ERR_TRUNCATE ? "truncate"
            : class == MPI_ERR_ROOT ? "root" : class == MPI_ERR_COMM ? "comm"
-           : class == MPI_ERR_OP ? "op" : class == MPI_ERR_REQUEST ? "request"
+           : class == MPI_ERR_BUFFER ? "buffer" : class == MPI_ERR_OP ? "op" : class == MPI_ERR_REQUEST ? "request"
            : class == MPI_ERR_UNSUPPORTED_OPERATION ? "unsupported" : "another");
 }
 
@@ -58,6 +58,10 @@ int main(int argc, char **argv) {
         if (rank == size - 1) MPI_Send((int[4]){1, 2, 3, 4}, 4, MPI_INT, 0, 1, w);
         if (rank == 0) told("truncated", MPI_Recv(y, 1, MPI_INT, size - 1, 1, w, MPI_STATUS_IGNORE));
         told("root", MPI_Bcast(&x, 1, MPI_INT, size, w));
+        int ones[4] = {1, 1, 1, 1}, same[4] = {1, 1, 1, 1}, places[4] = {0, 1, 2, 3};
+        told("places", MPI_Alltoallv(y, ones, places, MPI_INT, y, same, places, MPI_INT, w));
+        if (rank == 0) /* it says it is received where it is sent from */
+            told("own part", MPI_Gatherv(y + 1, 1, MPI_INT, y, ones, (int[4]){1, 0, 2, 3}, MPI_INT, 0, w));
         MPI_Finalize();
         return 0;
     }

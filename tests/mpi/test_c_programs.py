@@ -60,6 +60,8 @@ def test_errors_that_the_program_handles_have_the_codes_of_mpi_and_a_line_each(
         "freed": "comm",
         "truncated": "truncate",
         "root": "root",
+        "places": "buffer",
+        "own part": "buffer",
     }
     assert "MPI_Win_create at " in done.stderr
     assert (

@@ -66,7 +66,7 @@ class CollectiveCalls(Calls):
         of = self._values.comm(comm)
         given = None if root == MPI.ROOT else self._values.one(sendbuf, sendcount, sendtype)
         is_root = root in (MPI.ROOT, _own(of))
-        if is_root:
+        if is_root and (sendcount, sendtype) == (recvcount, recvtype):
             _check_apart(of, sendbuf, recvbuf, sendcount)
         taken = self._values.one(recvbuf, recvcount, recvtype, _blocks(of)) if is_root else None
         return of, (given, taken, root)
@@ -79,8 +79,8 @@ class CollectiveCalls(Calls):
         of = self._values.comm(comm)
         given = None if root == MPI.ROOT else self._values.one(sendbuf, sendcount, sendtype)
         is_root = root in (MPI.ROOT, _own(of))
-        if is_root:
-            _check_apart(of, sendbuf, recvbuf, sendcount)
+        if is_root and sendtype == recvtype:
+            self._check_own_part(of, sendbuf, sendcount, sendtype, recvbuf, counts, places)
         taken = self._parts(of, recvbuf, counts, places, recvtype) if is_root else None
         return of, (given, taken, root)
 
@@ -91,7 +91,7 @@ class CollectiveCalls(Calls):
     ) -> Any:  # fmt: skip
         of = self._values.comm(comm)
         is_root = root in (MPI.ROOT, _own(of))
-        if is_root:
+        if is_root and (sendcount, sendtype) == (recvcount, recvtype):
             _check_apart(of, sendbuf, recvbuf, recvcount)
         given = self._values.one(sendbuf, sendcount, sendtype, _blocks(of)) if is_root else None
         taken = None if root == MPI.ROOT else self._values.one(recvbuf, recvcount, recvtype)
@@ -104,8 +104,8 @@ class CollectiveCalls(Calls):
     ) -> Any:  # fmt: skip
         of = self._values.comm(comm)
         is_root = root in (MPI.ROOT, _own(of))
-        if is_root:
-            _check_apart(of, sendbuf, recvbuf, recvcount)
+        if is_root and sendtype == recvtype:
+            self._check_own_part(of, recvbuf, recvcount, recvtype, sendbuf, counts, places)
         given = self._parts(of, sendbuf, counts, places, sendtype) if is_root else None
         taken = None if root == MPI.ROOT else self._values.one(recvbuf, recvcount, recvtype)
         return of, (given, taken, root)
@@ -116,7 +116,8 @@ class CollectiveCalls(Calls):
         recvbuf: int, recvcount: int, recvtype: int, comm: int,
     ) -> Any:  # fmt: skip
         of = self._values.comm(comm)
-        _check_apart(of, sendbuf, recvbuf, sendcount)
+        if (sendcount, sendtype) == (recvcount, recvtype):
+            _check_apart(of, sendbuf, recvbuf, sendcount)
         taken = self._values.one(recvbuf, recvcount, recvtype, _blocks(of))
         return of, (self._values.one(sendbuf, sendcount, sendtype), taken)
 
@@ -126,7 +127,8 @@ class CollectiveCalls(Calls):
         recvbuf: int, counts: int, places: int, recvtype: int, comm: int,
     ) -> Any:  # fmt: skip
         of = self._values.comm(comm)
-        _check_apart(of, sendbuf, recvbuf, sendcount)
+        if sendtype == recvtype:
+            self._check_own_part(of, sendbuf, sendcount, sendtype, recvbuf, counts, places)
         taken = self._parts(of, recvbuf, counts, places, recvtype)
         return of, (self._values.one(sendbuf, sendcount, sendtype), taken)
 
@@ -136,7 +138,8 @@ class CollectiveCalls(Calls):
         recvbuf: int, recvcount: int, recvtype: int, comm: int,
     ) -> Any:  # fmt: skip
         of = self._values.comm(comm)
-        _check_apart(of, sendbuf, recvbuf, sendcount)
+        if (sendcount, sendtype) == (recvcount, recvtype):
+            _check_apart(of, sendbuf, recvbuf, sendcount)
         given = self._values.one(sendbuf, sendcount, sendtype, _blocks(of))
         return of, (given, self._values.one(recvbuf, recvcount, recvtype, _blocks(of)))
 
@@ -146,8 +149,9 @@ class CollectiveCalls(Calls):
         recvbuf: int, recvcounts: int, recvplaces: int, recvtype: int, comm: int,
     ) -> Any:  # fmt: skip
         of = self._values.comm(comm)
-        if sendbuf == recvbuf:
-            _check_apart(of, sendbuf, recvbuf, sum(integers(sendcounts, _blocks(of))))
+        if sendbuf == recvbuf and sendtype == recvtype:
+            sent, taken = (sendcounts, sendplaces), (recvcounts, recvplaces)
+            _check_parts_apart(of, sendbuf, sent, taken)
         given = self._parts(of, sendbuf, sendcounts, sendplaces, sendtype)
         return of, (given, self._parts(of, recvbuf, recvcounts, recvplaces, recvtype))
 
@@ -157,9 +161,10 @@ class CollectiveCalls(Calls):
         recvbuf: int, recvcounts: int, recvplaces: int, recvtypes: int, comm: int,
     ) -> Any:  # fmt: skip
         of = self._values.comm(comm)
-        if sendbuf == recvbuf:
-            _check_apart(of, sendbuf, recvbuf, sum(integers(sendcounts, _blocks(of))))
         blocks = _blocks(of)
+        if sendbuf == recvbuf and handles(sendtypes, blocks) == handles(recvtypes, blocks):
+            sent, taken = (sendcounts, sendplaces), (recvcounts, recvplaces)
+            _check_parts_apart(of, sendbuf, sent, taken)
 
         def each(buf: int, counts: int, places: int, types: int) -> Any:
             if buf == IN_PLACE:
@@ -273,6 +278,17 @@ class CollectiveCalls(Calls):
         count = sum(numbers) if sendbuf == IN_PLACE else numbers[of.Get_rank()]
         return of, (given, self._values.one(recvbuf, count, kind), numbers, self._values.op(op))
 
+    def _check_own_part(
+        self, comm: Any, one: int, count: int, kind: int, all_: int, counts: int, places: int
+    ) -> None:
+        """Raise MPI.Exception if `one` message is as it is the part of this process among all."""
+        if min(one, all_) <= IN_PLACE or comm.Is_inter():
+            return
+        own = comm.Get_rank()
+        if integers(counts, own + 1)[own] == count:
+            place = integers(places, own + 1)[own] * self._values.type(kind).extent
+            _check_apart(comm, one, all_ + place, count)
+
     def _parts(self, comm: Any, buf: int, counts: int, places: int, kind: int) -> Any:
         """Return blocks of different sizes; in place there may be no counts."""
         if buf == IN_PLACE:
@@ -282,11 +298,25 @@ class CollectiveCalls(Calls):
 
 
 def _check_apart(comm: Any, sendbuf: int, recvbuf: int, count: int = 1) -> None:
-    """Raise MPI.Exception if what is sent would be written over; MPI_IN_PLACE says that it may."""
+    """Raise MPI.Exception if what is sent would be written over; MPI_IN_PLACE says that it may.
+
+    The same address with other counts, places or types may be legal, and is left to the program.
+    """
     if sendbuf == recvbuf > IN_PLACE and count > 0 and not comm.Is_inter():
         error = MPI.Exception(MPI.ERR_BUFFER)
         error.add_note("the same memory is sent and received into: give MPI_IN_PLACE for that")
         raise error
+
+
+def _check_parts_apart(comm: Any, buf: int, sent: tuple[int, int], taken: tuple[int, int]) -> None:
+    """Raise MPI.Exception if parts of one memory are sent that are received into likewise.
+
+    Both have the addresses of their counts and places; halves of one array may be exchanged.
+    """
+    blocks = _blocks(comm)
+    counts, places = (integers(address, blocks) for address in sent)
+    if sent == taken or [counts, places] == [integers(address, blocks) for address in taken]:
+        _check_apart(comm, buf, buf, sum(counts))
 
 
 def _own(comm: Any) -> int:
