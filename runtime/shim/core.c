@@ -231,8 +231,10 @@ static long ask(int function, const Word *words, int count) {
         is_attached = 1;
     }
     sigset_t pipes, mask; /* programs handle SIGPIPE, or let it end them; what we write to may be gone */
-    sigemptyset(&pipes), sigaddset(&pipes, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipes, &mask);
+    if (!own_mpi) {       /* Python ignores it */
+        sigemptyset(&pipes), sigaddset(&pipes, SIGPIPE);
+        pthread_sigmask(SIG_BLOCK, &pipes, &mask);
+    }
     int before = python.ensure();
     for (int at = 0; at < count; at++) arguments[at] = python.number(words[at]);
     answer = python.call(functions[function], arguments, (size_t)count, NULL);
@@ -244,7 +246,7 @@ static long ask(int function, const Word *words, int count) {
     }
     for (int at = 0; at < count; at++) python.forget(arguments[at]);
     python.release(before);
-    if (!sigismember(&mask, SIGPIPE)) {
+    if (!own_mpi && !sigismember(&mask, SIGPIPE)) {
         const struct timespec now = {0};
         while (sigtimedwait(&pipes, NULL, &now) == SIGPIPE) continue;
         pthread_sigmask(SIG_SETMASK, &mask, NULL);
