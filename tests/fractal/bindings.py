@@ -135,7 +135,7 @@ def _refused(component: Component, client: str, end: object, why: str) -> None:
 def no_server_interface() -> None:
     c, _ = _pair()
     _refused(c, "client", c.client("client"), "is a client interface")
-    _refused(c, "client", object(), "server interface")
+    _refused(c, "client", object(), "not a server interface")
 
 
 @TOPIC.rule("4.3", "the server's signature is the client's or a sub-interface of it")

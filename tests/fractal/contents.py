@@ -52,7 +52,7 @@ def internal_interfaces() -> None:
 def already_there() -> None:
     e = primitive("e")
     c = composite("c", parts=[e])
-    with pytest.raises(IllegalContentError, match="'.+'"):
+    with pytest.raises(IllegalContentError, match="'e'.*already"):
         content_of(c).add(e)
 
 
@@ -99,7 +99,7 @@ def a_primitive_has_none() -> None:
 )
 def siblings_of_one_name() -> None:
     c = composite("c", parts=[primitive("e")])
-    with pytest.raises(IllegalContentError, match="'e'"):
+    with pytest.raises(IllegalContentError, match="another .*'e'"):
         content_of(c).add(primitive("e"))
     content_of(composite("d")).add(primitive("e"))
 

@@ -99,7 +99,7 @@ def a_content_with_arguments() -> None:
             self.size = size
 
     content: Any = Needy
-    with pytest.raises(InstantiationError):
+    with pytest.raises(InstantiationError, match="arguments"):
         new_component("a", SERVER, "primitive", content)
 
 

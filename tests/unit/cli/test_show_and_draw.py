@@ -203,7 +203,7 @@ def test_an_ending_that_is_no_picture_is_refused_before_anything_is_read(
     code, out, err = gcm("draw", str(tmp_path / "none.fractal"), "-o", "a.pdf")
     assert (code, out) == (1, "")
     assert err.startswith("gcm draw: ")
-    assert "'a.pdf'" in err
+    assert "'a.pdf': '.pdf'" in err
 
 
 def test_colours_and_folding_are_chosen_on_the_command_line(gcm: Gcm, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_an_unknown_code_is_refused_with_what_may_be_meant() -> None:
         TWO.check("ocaen")
     with pytest.raises(UnknownCode, match="no code 'x' in this deployment. There is: ocean, air"):
         TWO.check("x")
-    with pytest.raises(UnknownCode):
+    with pytest.raises(UnknownCode, match="drives"):
         TWO.path(DRIVER, 0)
 
 

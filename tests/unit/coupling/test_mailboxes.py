@@ -240,7 +240,7 @@ def test_the_driver_takes_part_like_a_code_of_one_rank() -> None:
     ranks.registry.ended("b", "done")
     with pytest.raises(CodeEnded, match=r"b has ended while \(driver\) waits"):
         ranks.registry.driver.receive("b")
-    with pytest.raises(NotCoupled):
+    with pytest.raises(NotCoupled, match="drives"):
         _ = Exchange().registry.driver
 
 

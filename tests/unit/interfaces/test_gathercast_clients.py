@@ -100,7 +100,7 @@ def test_a_server_that_takes_no_lists_cannot_be_bound_to_it() -> None:
             return value
 
     box = composite("box", ComponentType((OUT,)))
-    with pytest.raises(IllegalBindingError, match="per client"):
+    with pytest.raises(IllegalBindingError, match="element per client"):
         box.bind("out", primitive(Single).server("in"))
 
 

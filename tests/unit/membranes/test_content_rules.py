@@ -66,7 +66,7 @@ def refused(box: Component, child: Component) -> str:
 
 def test_a_composite_does_not_contain_itself() -> None:
     box = box_of("box")
-    assert "[component /box, state stopped]" in refused(box, box)
+    assert "itself [component /box, state stopped]" in refused(box, box)
     assert box.children == ()
 
 

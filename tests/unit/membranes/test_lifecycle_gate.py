@@ -69,6 +69,7 @@ def test_a_call_before_the_first_start_is_refused(make: Callable[..., Component]
     component = make(Speaker)
     with pytest.raises(IllegalLifeCycleError) as caught:
         component.stub("echo", Echo).say("hello")
+    assert "'say' was called before " in caught.value.what
     assert "[component /speaker, interface 'echo', state stopped]" in str(caught.value)
     assert "component.start()" in caught.value.cure
 
@@ -95,11 +96,11 @@ def test_a_call_after_the_end_is_refused(make: Callable[..., Component]) -> None
     component.terminate()
     with pytest.raises(IllegalLifeCycleError) as caught:
         component.stub("echo", Echo).say("hello")
-    assert str(caught.value) == (
+    assert str(caught.value).startswith(
         "'say' was called, but the component has ended "
         "[component /speaker, interface 'echo', state terminated]. "
-        f"{caught.value.cure}"
     )
+    assert "new one" in caught.value.cure
 
 
 def test_a_refused_call_of_a_passive_component_is_in_the_future_of_submit() -> None:

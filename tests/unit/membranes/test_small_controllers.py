@@ -415,10 +415,10 @@ def test_the_timeout_of_a_gathercast_is_above_zero(timeout: float) -> None:
 def test_a_wrong_stub_type_is_refused() -> None:
     with pytest.raises(IllegalTypeError) as caught:
         primitive(Adding).stub("echo", Sums)
-    assert str(caught.value) == (
+    assert str(caught.value).startswith(
         "the signature is Echo, not Sums [component /adding, interface 'echo']. "
-        f"{caught.value.cure}"
     )
+    assert "Echo" in caught.value.cure
 
 
 def test_a_stub_may_be_typed_by_a_base_of_the_signature() -> None:

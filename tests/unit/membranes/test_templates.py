@@ -120,7 +120,7 @@ def test_an_instance_of_an_active_template_serves_its_requests() -> None:
 
 
 def test_a_call_of_a_template_is_refused() -> None:
-    with pytest.raises(IllegalLifeCycleError):
+    with pytest.raises(IllegalLifeCycleError, match="before"):
         template("speaker", Speaker).stub("echo", Echo).say("x")
 
 

@@ -161,7 +161,7 @@ def test_a_frame_with_too_many_parts_is_refused_at_both_ends() -> None:
 
 
 def test_what_does_not_begin_like_a_frame_is_refused() -> None:
-    with pytest.raises(FrameError):
+    with pytest.raises(FrameError, match="not a frame"):
         FrameReader().feed(b"GET / HTTP/1.1\r\n\r\n")
 
 
