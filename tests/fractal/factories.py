@@ -99,7 +99,7 @@ def a_content_with_arguments() -> None:
             self.size = size
 
     content: Any = Needy
-    with pytest.raises(InstantiationError, match="arguments"):
+    with pytest.raises(InstantiationError, match="without arguments"):
         new_component("a", SERVER, "primitive", content)
 
 
