@@ -57,7 +57,8 @@ class OwnFunctions:
         """Find handles where `values` has them."""
         self._values = values
         self._handles: dict[str, int] = {}
-        self._attributes: dict[tuple[int, int], Any] = {}
+        self._attributes: dict[tuple[int, int], tuple[Any, Any]] = {}
+        """What was found of a communicator, and the arrays of C that have it."""
 
     def table(self) -> dict[str, Call]:
         """Return them by their names."""
@@ -82,15 +83,21 @@ class OwnFunctions:
         return 0
 
     def attribute(self, handle: int, keyval: int) -> int:
-        """Return the address of what `MPI_Comm_get_attr` finds of the topology."""
+        """Return the address of what `MPI_Comm_get_attr` finds of the topology.
+
+        It is the same as before while that is so: the program may keep it until it frees `handle`.
+        """
         known = self._values.comm(handle).Get_attr(keyval)
+        before, kept = self._attributes.get((handle, keyval), (None, None))
+        if kept is not None and before == known:
+            return ctypes.addressof(kept)
         if keyval == TOPOLOGY_DEPTHS:
             made: Any = (ctypes.c_int * len(known))(*known)
         else:
             rows = [(ctypes.c_int * len(LEVELS))(*row) for row in known]
             made = (ctypes.c_void_p * len(rows))(*map(ctypes.addressof, rows))
             made.rows = rows  # they live as long as it does
-        self._attributes[handle, keyval] = made
+        self._attributes[handle, keyval] = known, made
         return ctypes.addressof(made)
 
     def forget(self, handle: int) -> None:

@@ -9,7 +9,7 @@ static int size_of(MPI_Comm comm) {
 }
 
 int main(int argc, char **argv) {
-    int rank, flag = 0, *depths, **colors;
+    int rank, flag = 0, *depths, **colors, **again;
     MPI_Comm half;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -24,6 +24,8 @@ int main(int argc, char **argv) {
             for (int level = 0; level < depths[at]; level++) printf("%d ", colors[at][level]);
             printf("of %d\n", at);
         }
+        MPI_Comm_get_attr(half, GCM_TOPOLOGY_COLORS, &again, &flag);
+        if (again != colors) printf("what was found is gone\n");
         MPI_Comm_free(&half);
     }
     if (argc > 1) { /* what cannot be without other codes, or at all */
