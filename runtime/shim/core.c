@@ -197,8 +197,10 @@ static void python_has_ended(void) {
 }
 
 /* An exception that ends the program, as KeyboardInterrupt: no call of C has failed of it, and no C
-   knows it. It is raised again as soon as this thread is in Python, until then each call fails. */
+   knows it. It is raised again as soon as this thread is in Python, until then each of its calls
+   fails. Other threads go on. */
 static Object *ending[3];
+static int is_raised_soon;
 
 static int end_program(void *nothing) {
     (void)nothing;
@@ -208,11 +210,16 @@ static int end_program(void *nothing) {
     return type ? -1 : 0;
 }
 
+static int is_main_thread(void) { return syscall(SYS_gettid) == getpid(); }
+
+static void raise_soon(void) {
+    is_raised_soon = !python.soon(end_program, NULL); /* else no place is free */
+}
+
 static int keep_end_of_program(void) {
-    int is_end = syscall(SYS_gettid) == getpid() && !python.is(*python.exception);
-    if (!is_end) return 0;
+    if (!is_main_thread() || python.is(*python.exception)) return 0;
     python.take(ending, ending + 1, ending + 2);
-    python.soon(end_program, NULL);
+    raise_soon();
     return 1;
 }
 
@@ -236,6 +243,7 @@ static long ask(int function, const Word *words, int count) {
         pthread_sigmask(SIG_BLOCK, &pipes, &mask);
     }
     int before = python.ensure();
+    if (UNLIKELY(ending[0] && !is_raised_soon)) raise_soon();
     for (int at = 0; at < count; at++) arguments[at] = python.number(words[at]);
     answer = python.call(functions[function], arguments, (size_t)count, NULL);
     if (answer) {
@@ -284,7 +292,7 @@ EXPORTED void gcm_where(void *address, char *text, size_t size, char *file, Word
 /* Do what the error handler of a communicator says, and return the code; `text` says what has
    failed, NULL where Python knows it. */
 static int failed_by(MPI_Comm comm, int code, void *caller, const char *text) {
-    if (ending[0]) return code;
+    if (ending[0] && is_main_thread()) return code;
     MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
     NATIVE(MPI_Comm_get_errhandler)(comm, &handler);
     Word words[] = {code, (Word)caller, (Word)text};

@@ -178,6 +178,36 @@ if MPI.COMM_WORLD.rank == 1:
         print(type(error).__name__, error, flush=True)
         raise
 """
+FAILS_BESIDE = """
+#include <mpi.h>
+#include <unistd.h>
+static _Atomic int is_ended, is_told;
+void await_far(void) {
+    int value;
+    MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    is_ended = 1;
+    for (int turn = 0; turn < 30000 && !is_told; turn++) usleep(1000);
+}
+void fail(void) {
+    int value = 0;
+    for (int turn = 0; turn < 30000 && !is_ended; turn++) usleep(1000);
+    MPI_Send(&value, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+    is_told = 1;
+}
+"""
+ENDED_BESIDE = """
+import ctypes, signal, threading
+from mpi4py import MPI
+def ring(*_):
+    raise KeyboardInterrupt
+if MPI.COMM_WORLD.rank == 1:
+    MPI.COMM_WORLD.Set_errhandler(MPI.ERRORS_RETURN)
+    library = ctypes.CDLL("./libown.so")
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    threading.Thread(target=library.fail).start()
+    library.await_far()
+"""
 HANDED = """
 from mpi4py import MPI
 import like
@@ -258,6 +288,15 @@ def test_what_ends_a_program_within_a_call_of_c_ends_it_as_in_python(
     done = gcm_deploy("--emulate", "1x2x1", "program.py", cwd=tmp_path, timeout=60)
     assert (done.returncode, done.stdout) == (code, f"{said}\n")
     assert "MPI_Recv" not in done.stderr
+
+
+def test_an_error_of_another_thread_is_told_while_the_program_is_about_to_end(
+    tmp_path: Path,
+) -> None:
+    build(tmp_path, FAILS_BESIDE, "libown.so", "-shared", "-fPIC")
+    (tmp_path / "program.py").write_text(ENDED_BESIDE)
+    done = gcm_deploy("--emulate", "1x2x1", "program.py", cwd=tmp_path, timeout=60)
+    assert (done.returncode, "MPI_Send at " in done.stderr) == (130, True), done.stderr
 
 
 def test_threads_that_load_libraries_at_once_do_not_wait_for_each_other(tmp_path: Path) -> None:
