@@ -547,8 +547,10 @@ EXPORTED int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag
     CHECK_LIFE();
     if (keyval == TOPOLOGY_DEPTHS || keyval == TOPOLOGY_COLORS) {
         Word words[] = {WORD(comm), keyval};
-        *flag = 1;
-        return served(comm, ATTRIBUTE, words, 2, value, sizeof(void *), CALLER);
+        if (!value || !flag) return no_address(comm, __func__, CALLER);
+        int code = served(comm, ATTRIBUTE, words, 2, value, sizeof(void *), CALLER);
+        *flag = !code;
+        return code;
     }
     int code = NATIVE(MPI_Comm_get_attr)(comm, keyval, value, flag);
     if (code || !*flag || !grid_comm(comm)) return code;
@@ -603,6 +605,8 @@ EXPORTED int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made
 static int begun_duplicate(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request,
                            void *caller) {
     Word words[] = {WORD(comm), WORD(info), (Word)made};
+    if (!made || !request) return no_address(comm, "MPI_Comm_idup", caller);
+    *made = MPI_COMM_NULL, *request = MPI_REQUEST_NULL;
     return served(comm, BEGIN_DUPLICATE, words, 3, request, sizeof *request, caller);
 }
 

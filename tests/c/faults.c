@@ -13,7 +13,8 @@ static void told(const char *what, int code) {
            : class == MPI_ERR_TAG ? "tag" : class == MPI_ERR_COUNT ? "count"
            : class == MPI_ERR_TYPE ? "type" : class == MPI_ERR_TRUNCATE ? "truncate"
            : class == MPI_ERR_ROOT ? "root" : class == MPI_ERR_COMM ? "comm"
-           : class == MPI_ERR_BUFFER ? "buffer" : class == MPI_ERR_OP ? "op" : class == MPI_ERR_REQUEST ? "request"
+           : class == MPI_ERR_ARG ? "argument" : class == MPI_ERR_BUFFER ? "buffer"
+           : class == MPI_ERR_OP ? "op" : class == MPI_ERR_REQUEST ? "request"
            : class == MPI_ERR_UNSUPPORTED_OPERATION ? "unsupported" : "another");
 }
 
@@ -39,12 +40,18 @@ int main(int argc, char **argv) {
     if (!strcmp(fault, "returned")) {
         MPI_Win window;
         MPI_Comm freed;
+        MPI_Request request;
+        enum { TOPOLOGY_DEPTHS = -7011 }; /* of gcm.h */
         MPI_Comm_set_errhandler(w, MPI_ERRORS_RETURN);
         if (rank == 0) {
             told("rank", MPI_Send(&x, 1, MPI_INT, size, 0, w));
             told("tag", MPI_Send(&x, 1, MPI_INT, 1, -5, w));
             told("count", MPI_Send(&x, -1, MPI_INT, 1, 0, w));
             told("type", MPI_Send(&x, 1, MPI_DATATYPE_NULL, 1, 0, w));
+            told("no duplicate", MPI_Comm_idup(w, NULL, &request));
+            told("no request", MPI_Comm_idup(w, &freed, NULL));
+            told("no value", MPI_Comm_get_attr(w, TOPOLOGY_DEPTHS, NULL, &x));
+            told("no flag", MPI_Comm_get_attr(w, TOPOLOGY_DEPTHS, y, NULL));
             told("window", MPI_Win_create(&x, 4, 4, MPI_INFO_NULL, w, &window));
         }
         MPI_Comm_dup(w, &freed);
