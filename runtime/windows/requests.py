@@ -10,6 +10,11 @@ from runtime.services.port import OUT_OF_TURN
 
 _HEADER = Struct("<BBHI4q")
 
+AT_ONCE = 1 << 20
+"""So many bytes of one request are reduced, scattered or copied for an answer at most: others have
+to wait meanwhile.
+"""
+
 
 class RequestKind(IntEnum):
     """What a request asks for; those that begin with `OUT_OF_TURN` are no questions."""
@@ -39,6 +44,8 @@ class AnswerCode(IntEnum):
     DONE = 0
     OUTSIDE = 1
     """Some of it was outside of the memory of the window; the body of the answer says what."""
+    FAILED = 2
+    """The target could not do it; the body of the answer says why."""
 
 
 BASIC_TYPES = (

@@ -160,14 +160,56 @@ def _pairs(
         at = end
 
 
-def pieces(runs: Sequence[Run], most: int, unit: int = 1) -> Iterator[list[Run]]:
+MOST_RUNS = 1 << 12
+"""So many runs are in one piece: each takes Python a step, and all together some milliseconds."""
+
+
+def pieces(
+    runs: Sequence[Run], most: int, unit: int = 1, most_runs: int = MOST_RUNS
+) -> Iterator[list[Run]]:
     """Yield runs in pieces of at most `most` bytes, each of whole units; the order stays.
 
     >>> list(pieces([block(0, 10), Run(16, 2, 4, 3)], 6, 2))
     [[Run(start=0, length=6, stride=6, times=1)], [Run(start=6, length=4, stride=4, times=1), \
 Run(start=16, length=2, stride=4, times=1)], [Run(start=20, length=2, stride=4, times=2)]]
     """
-    most -= most % unit
+    begun: list[Run] = []  # of a unit that a piece has cut
+    for piece in _pieces(runs, most - most % unit):
+        for at in range(0, len(piece), most_runs):
+            part = begun + piece[at : at + most_runs]
+            size = size_of(part)
+            whole, begun = (part, []) if size % unit == 0 else split(part, size - size % unit)
+            if whole:
+                yield whole
+    if begun:
+        yield begun
+
+
+def split(runs: Sequence[Run], size: int) -> tuple[list[Run], list[Run]]:
+    """Return the first bytes of runs, and the rest.
+
+    >>> split([Run(0, 4, 8, 3)], 6)
+    ([Run(start=0, length=4, stride=8, times=1), Run(start=8, length=2, stride=2, times=1)], \
+[Run(start=10, length=2, stride=2, times=1), Run(start=16, length=4, stride=8, times=1)])
+    """
+    place, left = 0, size
+    while place < len(runs) and runs[place].size <= left:
+        left -= runs[place].size
+        place += 1
+    first, rest = [*runs[:place]], [*runs[place:]]
+    if left:
+        start, length, stride, times = rest[0]
+        whole, part = divmod(left, length)
+        at = start + stride * whole
+        behind = Run(at + stride, length, stride, times - whole - 1)
+        cut = block(at, part), block(at + part, length - part)
+        first += [one for one in (Run(start, length, stride, whole), cut[0]) if one.size]
+        rest[:1] = [one for one in (cut[1], behind) if one.size]
+    return first, rest
+
+
+def _pieces(runs: Sequence[Run], most: int) -> Iterator[list[Run]]:
+    """Yield runs in pieces of at most `most` bytes."""
     piece: list[Run] = []
     left = most
     for run in runs:
@@ -185,7 +227,7 @@ Run(start=16, length=2, stride=4, times=1)], [Run(start=20, length=2, stride=4, 
                     start=rest.start + rest.stride * whole, times=rest.times - whole
                 )
             elif rest.length > most and left == most:
-                yield from pieces([block(rest.start, rest.length)], most, unit)
+                yield from _pieces([block(rest.start, rest.length)], most)
                 rest = rest._replace(start=rest.start + rest.stride, times=rest.times - 1)
                 continue
             else:

@@ -2,18 +2,45 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from runtime.services.port import Effect, Resume, SendRequest
 from runtime.windows.locks import LockQueue
-from runtime.windows.requests import NO_OP, REPLACE, AnswerCode, RequestHeader, RequestKind
-from runtime.windows.runs import RUN_BYTES, Run, block, bounds_of, gather, scatter, unpacked
+from runtime.windows.requests import (
+    AT_ONCE,
+    NO_OP,
+    REPLACE,
+    AnswerCode,
+    RequestHeader,
+    RequestKind,
+)
+from runtime.windows.runs import (
+    RUN_BYTES,
+    Run,
+    block,
+    bounds_of,
+    gather,
+    scatter,
+    size_of,
+    unpacked,
+)
+
+_log = logging.getLogger(__name__)
 
 
 class Outside(Exception):
     """Bytes that do not belong to a window."""
+
+
+class Malformed(Exception):
+    """A request whose parts do not fit each other."""
+
+
+Refusal = tuple[AnswerCode, str]
+"""What became of a request instead, and why."""
 
 
 class Memory(Protocol):
@@ -85,7 +112,7 @@ class WindowTarget:
         """How much was done in each epoch between two fences."""
         self.completed: Counter[int] = Counter()
         """How often a process has ended an access epoch, less those that were waited for."""
-        self._faults: dict[int, str] = {}
+        self._faults: dict[int, Refusal] = {}
 
     def admits(self, source: int) -> bool:
         """Return whether a process does not wait for the lock."""
@@ -129,13 +156,14 @@ class WindowTarget:
         self.applied[header.epoch] += 1
         if body is None:
             return ()  # a put, whose data are there already
-        runs, data = self._places(header, body)
         try:
+            runs, data = self._places(header, body)
             found = self._done(header, runs, data)
-        except Outside as fault:
+        except Exception as fault:  # whatever it is, the connection that it came by has to live
+            refusal = _refusal(fault)
             if header.token:
-                return (self._answer(source, header.token, str(fault)),)
-            self._faults.setdefault(source, str(fault))
+                return (self._answer(source, header.token, refusal),)
+            self._faults.setdefault(source, refusal)
             return ()
         if found is None:
             return ()
@@ -172,19 +200,42 @@ class WindowTarget:
 
     @staticmethod
     def _places(header: RequestHeader, body: memoryview) -> tuple[Sequence[Run], memoryview]:
-        """Return the runs of a request, and its data."""
-        if not header.runs:
-            return (block(0, header.length),) if header.length else (), body
+        """Return the runs of a request, and its data. Raises Malformed."""
         end = RUN_BYTES * header.runs
-        return unpacked(body[:end]), body[end:]
+        if len(body) < end:
+            raise Malformed(f"{len(body)} bytes have no {header.runs} runs")
+        runs = unpacked(body[:end]) if header.runs else [block(0, header.length)]
+        if any(one.length < 0 or one.times < 0 for one in runs):
+            raise Malformed("a block has less than no bytes")
+        size, data = size_of(runs), body[end:]
+        if header.kind != RequestKind.PUT and size > AT_ONCE:
+            raise Malformed(f"{size} bytes are more than the {AT_ONCE} of one request")
+        if len(data) != size * _parts(header):
+            raise Malformed(f"{len(data)} bytes came for a place of {size}")
+        return runs, data
 
     @staticmethod
-    def _answer(source: int, token: int, fault: str | None) -> SendRequest:
-        if fault is None:
+    def _answer(source: int, token: int, refusal: Refusal | None) -> SendRequest:
+        if refusal is None:
             return SendRequest(source, RequestHeader(RequestKind.ANSWER, token=token).packed())
-        told = memoryview(fault.encode())
+        code, text = refusal
+        told = memoryview(text.encode())
         return SendRequest(
-            source,
-            RequestHeader(RequestKind.ANSWER, AnswerCode.OUTSIDE, token=token).packed(),
-            (told,),
+            source, RequestHeader(RequestKind.ANSWER, code, token=token).packed(), (told,)
         )
+
+
+def _parts(header: RequestHeader) -> int:
+    """Return how many times the size of its place the data of a request have."""
+    if header.kind == RequestKind.COMPARE_AND_SWAP:
+        return 2
+    is_read = header.kind == RequestKind.GET_ACCUMULATE and header.operation == NO_OP
+    return 0 if is_read or header.kind == RequestKind.GET else 1
+
+
+def _refusal(fault: Exception) -> Refusal:
+    if isinstance(fault, Outside):
+        return AnswerCode.OUTSIDE, str(fault)
+    text = f"{type(fault).__name__}: {fault}"
+    _log.warning("an access to the memory of a window failed here: %s", text)
+    return AnswerCode.FAILED, text

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 
 from mpi4py import MPI
 
 from runtime.mpi.values.loop import pack_natively, unpack_natively
 from runtime.mpi.windows.layouts import basic_type
-from runtime.windows.requests import NO_OP, REDUCTIONS, REPLACE
+from runtime.windows.requests import BASIC_TYPES, NO_OP, REDUCTIONS, REPLACE
 
 
 @cache
@@ -23,12 +24,19 @@ def is_defined(operation: int, basic: int) -> bool:
     if operation in (REPLACE, NO_OP):
         return True
     datatype = basic_type(basic)
-    one, other = bytearray(datatype.extent), bytearray(datatype.extent)
     try:
+        one, other = bytearray(datatype.extent), bytearray(datatype.extent)
         _operation(operation).Reduce_local([one, 1, datatype], [other, 1, datatype])
     except MPI.Exception:
         return False
     return True
+
+
+@cache
+def all_defined() -> frozenset[tuple[int, int]]:
+    """Return the operations that are defined here, each with its basic type."""
+    pairs = product(range(len(REDUCTIONS)), range(len(BASIC_TYPES)))
+    return frozenset(one for one in pairs if is_defined(*one))
 
 
 def reduce(operation: int, basic: int, data: memoryview, before: memoryview) -> memoryview:

@@ -32,13 +32,13 @@ from runtime.mpi.windows.places import (
     single,
     unit_of,
 )
-from runtime.mpi.windows.reducing import reduce
+from runtime.mpi.windows.reducing import all_defined, reduce
 from runtime.mpi.windows.waiting import AllOf, Answered, Awaited
 from runtime.services import BodyHere, Effect, SendRequest, ServicePort, several
 from runtime.services.port import SEVERAL
 from runtime.topology import member_in_words
 from runtime.windows.epochs import Epoch, WindowEpochs, WrongEpoch
-from runtime.windows.requests import NO_OP, AnswerCode, RequestHeader, RequestKind
+from runtime.windows.requests import AT_ONCE, NO_OP, AnswerCode, RequestHeader, RequestKind
 from runtime.windows.runs import bounds_of, packed, pieces, size_of
 from runtime.windows.target import AttachedMemory, OneMemory, WindowTarget
 
@@ -47,11 +47,6 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.windows.shared_memory import SharedMemory
     from runtime.windows.runs import Run
-
-AT_ONCE = 1 << 20
-"""At most so many bytes are reduced, or copied for an answer, while others have to wait."""
-
-_MOST_RUNS = 1 << 15
 
 _SMALL, _MOST_HELD = 256, 16
 """Bodies of up to so many bytes are kept until a synchronisation, and so many of them at most."""
@@ -99,9 +94,14 @@ class GridWindow:
         with self.engine.lock:
             port_of(self.engine).open(m.context, self)
         size = 0 if memory is None else len(memory)
-        told = comm.allgather((size, native.Get_attr(MPI.WIN_DISP_UNIT)))
-        self._sizes = [one for one, _ in told]
-        self._units = [one for _, one in told]
+        unit, library = native.Get_attr(MPI.WIN_DISP_UNIT), MPI.Get_library_version()
+        told = comm.allgather((size, unit, library))
+        self._sizes = [one for one, _, _ in told]
+        self._units = [one for _, one, _ in told]
+        self._defined: list[frozenset[tuple[int, int]]] | None = None
+        """Where ranks have different MPIs: the operations of each, with their basic types."""
+        if len({one for _, _, one in told}) > 1:
+            self._defined = comm.allgather(all_defined())
 
     # --- the service ------------------------------------------------------------------------------
 
@@ -131,7 +131,9 @@ class GridWindow:
                 waiting.answer(body)
             elif waiting is not None:
                 rank, said = self._ranks[source], bytes(body or b"").decode()
-                waiting.refuse(self._outside(f"an access to rank {rank} was refused there: {said}"))
+                text = f"an access to rank {rank} was refused there: {said}"
+                is_outside = told.operation == AnswerCode.OUTSIDE
+                waiting.refuse(_error(MPI.ERR_RMA_RANGE if is_outside else MPI.ERR_OTHER, text))
             return ()
         if told.kind == RequestKind.POST:
             self.posts[self._ranks[source]] += 1
@@ -338,6 +340,9 @@ class GridWindow:
                 check_sizes(spec.nbytes, place, "what is sent")
             basic = basic_of(place.basics)
             operation = operation_of(op, basic)
+            if self._defined is not None and (operation, basic) not in self._defined[rank]:
+                text = f"the MPI of rank {rank} does not define {op.name} for these elements"
+                raise WrongArgument(Wrong.OPERATION, text)
             start = self._start(rank, place, name)
             data = memoryview(b"") if operation == NO_OP else _flat(spec.pack())
             unit = unit_of(basic)
@@ -383,17 +388,13 @@ class GridWindow:
             return place.displacement
         low, high = bounds_of(place.runs)
         if place.size and not 0 <= start + low <= start + high <= self._sizes[rank]:
-            raise self._outside(
+            raise _error(
+                MPI.ERR_RMA_RANGE,
                 f"{call} to rank {rank} wants bytes {start + low} to {start + high} of its window,"
                 f" which has {self._sizes[rank]} (displacement {place.displacement}, of"
-                f" {self._units[rank]} bytes each)"
+                f" {self._units[rank]} bytes each)",
             )
         return start
-
-    def _outside(self, text: str) -> MPI.Exception:
-        error = MPI.Exception(MPI.ERR_RMA_RANGE)
-        error.add_note(text)
-        return error
 
     def _what(self, what: str, rank: int) -> str:
         name = self.engine.name_of(self.members.peers[rank])
@@ -409,10 +410,12 @@ class GridWindow:
         unit: int,
     ) -> Operation:
         """Send data to a place of a rank."""
-        most = AT_ONCE if header.kind == RequestKind.ACCUMULATE else len(data) or 1
+        is_block = len(place.runs) == 1 and place.runs[0].times == 1
+        is_put_at_once = header.kind == RequestKind.PUT and is_block  # it lands in the window
+        most = len(data) or 1 if is_put_at_once else AT_ONCE
         waiting: list[Operation] = []
         at = 0
-        for piece in _pieces(place.runs, most, unit):
+        for piece in pieces(place.runs, most, unit):
             size = size_of(piece)
             told, *body = self._addressed(header, start, piece, data[at : at + size])
             self._take_note(rank)
@@ -431,7 +434,7 @@ class GridWindow:
         into = into if into.format == "B" else into.cast("B")
         waiting: list[Operation] = []
         at = 0
-        for piece in _pieces(place.runs, AT_ONCE, unit):
+        for piece in pieces(place.runs, AT_ONCE, unit):
             size = size_of(piece)
             sent = [one[at : at + size] for one in data]
             told, *body = self._addressed(header, start, piece, *sent)
@@ -773,8 +776,7 @@ def _flat(data: Any) -> memoryview:
     return view if view.format == "B" and view.ndim == 1 else view.cast("B")
 
 
-def _pieces(runs: Sequence[Run], most: int, unit: int) -> Iterator[list[Run]]:
-    """Yield runs in pieces that one request carries."""
-    for piece in pieces(runs, max(most, unit), unit):
-        for at in range(0, len(piece), _MOST_RUNS):
-            yield piece[at : at + _MOST_RUNS]
+def _error(kind: int, text: str) -> MPI.Exception:
+    error = MPI.Exception(kind)
+    error.add_note(text)
+    return error

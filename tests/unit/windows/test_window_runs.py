@@ -17,6 +17,7 @@ from runtime.windows.runs import (
     repeated,
     scatter,
     size_of,
+    split,
     unpacked,
 )
 
@@ -60,6 +61,15 @@ def test_any_runs_are_what_they_are_byte_by_byte(seed: int) -> None:
     cut = list(pieces(runs, most))
     assert [at for one in cut for at in bytes_of(one)] == places
     assert all(0 < size_of(one) <= most for one in cut)
+    unit, most_runs = rng.randrange(1, 7), rng.randrange(1, 4)
+    cut = list(pieces(runs, most + unit, unit, most_runs))
+    assert [at for one in cut for at in bytes_of(one)] == places
+    assert all(size_of(one) % unit == 0 for one in cut[:-1])
+    assert all(0 < size_of(one) <= most + unit for one in cut)
+    assert all(len(one) < most_runs + unit for one in cut)
+    at = rng.randrange(len(places) + 1)
+    first, rest = split(runs, at)
+    assert (bytes_of(first), bytes_of(rest)) == (places[:at], places[at:])
 
 
 def test_entries_of_a_type_follow_each_other_at_its_extent() -> None:

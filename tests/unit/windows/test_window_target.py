@@ -6,7 +6,7 @@ import pytest
 
 from runtime.services import Resume, SendRequest
 from runtime.windows.requests import AnswerCode, RequestHeader, RequestKind
-from runtime.windows.runs import Run, packed
+from runtime.windows.runs import Run, block, packed
 from runtime.windows.target import AttachedMemory, OneMemory, WindowTarget
 
 
@@ -19,7 +19,7 @@ def target_of(memory: bytearray) -> WindowTarget:
     return WindowTarget(OneMemory(memoryview(memory)), added)
 
 
-def ask(target: WindowTarget, kind: RequestKind, body: bytes = b"", **told: int) -> list[object]:
+def ask(target: WindowTarget, kind: int, body: bytes = b"", **told: int) -> list[object]:
     return [*target.handle(1, RequestHeader(kind, **told), memoryview(body))]
 
 
@@ -79,6 +79,36 @@ def test_a_get_from_outside_is_answered_with_the_fault() -> None:
     (told,) = ask(target_of(bytearray(4)), RequestKind.GET, start=2, length=3, token=9)
     assert isinstance(told, SendRequest)
     assert RequestHeader.of(told.header).operation == AnswerCode.OUTSIDE
+
+
+MALFORMED: dict[str, tuple[int, bytes, dict[str, int]]] = {
+    "fewer bytes than places": (RequestKind.PUT, b"abc", {"length": 4}),
+    "a negative length": (RequestKind.GET, b"", {"length": -4}),
+    "negative times": (RequestKind.GET, packed([Run(0, 1, 1, -1)]), {"runs": 1}),
+    "half a run": (RequestKind.GET, packed([block(0, 1)])[:-1], {"runs": 1}),
+    "more than one request has": (
+        *(RequestKind.GET, packed([Run(0, 1, 0, 1 << 40)]), {"runs": 1}),
+    ),
+    "one part of two": (RequestKind.COMPARE_AND_SWAP, b"a", {"length": 1}),
+    "no such kind": (0, b"", {"length": 1}),
+    "what MPI refuses": (RequestKind.ACCUMULATE, b"a", {"length": 1, "operation": 3}),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_request_that_cannot_be_served_is_answered_and_harms_no_other(name: str) -> None:
+    kind, body, told = MALFORMED[name]
+    memory = bytearray(b"1234")
+    target = target_of(memory)
+    (answered,) = ask(target, kind, body, **told, token=9)
+    assert isinstance(answered, SendRequest)
+    assert RequestHeader.of(answered.header).operation == AnswerCode.FAILED
+    assert ask(target, kind, body, **told) == []
+    (answered,) = ask(target, RequestKind.FLUSH, token=5)
+    assert isinstance(answered, SendRequest)
+    assert RequestHeader.of(answered.header).operation == AnswerCode.FAILED
+    assert ask(target, RequestKind.GET, start=1, length=2, token=3) == [answer(3, b"23")]
+    assert memory == b"1234"
 
 
 def test_who_waits_for_the_lock_goes_on_when_it_is_given_back_or_its_holder_lost() -> None:
