@@ -85,14 +85,36 @@ static void *find_function(void *handle, const char *name) {
     return here ? here : found;
 }
 
-/* What `signal` and `sigaction` are for libraries that call MPI: they leave SIGPIPE to Python, which
+/* What `signal` and its kin are for libraries that call MPI: they leave SIGPIPE to Python, which
    ignores it, since what the grid writes to may be gone. PETSc lets it end the process. */
-static void (*handle_signal(int number, void (*handler)(int)))(int) {
+typedef void Handler(int);
+
+static Handler *handle_signal(int number, Handler *handler) {
     return number == SIGPIPE ? SIG_IGN : signal(number, handler);
+}
+
+static Handler *handle_signal_once(int number, Handler *handler) {
+    return number == SIGPIPE ? SIG_IGN : __sysv_signal(number, handler);
+}
+
+static Handler *set_signal(int number, Handler *handler) {
+    return number == SIGPIPE ? SIG_IGN : sigset(number, handler);
 }
 
 static int act_on_signal(int number, const struct sigaction *action, struct sigaction *before) {
     return sigaction(number, number == SIGPIPE ? NULL : action, before);
+}
+
+static void *in_place_of_signal(const char *name) {
+    static const struct { const char *name; void *here; } kin[] = {
+        {"signal", handle_signal}, {"bsd_signal", handle_signal}, {"ssignal", handle_signal},
+        {"sysv_signal", handle_signal_once},
+        {"__sysv_signal", handle_signal_once}, /* `signal` of programs for X/Open */
+        {"sigset", set_signal}, {"sigaction", act_on_signal},
+    };
+    for (size_t at = 0; at < sizeof kin / sizeof *kin; at++)
+        if (!strcmp(name, kin[at].name)) return kin[at].here;
+    return NULL;
 }
 
 static void *open_library(const char *path, int flags);
@@ -144,8 +166,8 @@ static void look_at_slots(const struct object *object, const ElfW(Rela) *rows, s
             continue;
         }
         if (!strcmp(name, "dlsym")) put(object, slot, find_function);
-        if (object->calls_mpi && !strcmp(name, "signal")) put(object, slot, handle_signal);
-        if (object->calls_mpi && !strcmp(name, "sigaction")) put(object, slot, act_on_signal);
+        void *handles = object->calls_mpi ? in_place_of_signal(name) : NULL;
+        if (handles) put(object, slot, handles);
         if (object->whose == OF_PYTHON && !strcmp(name, "dlopen")) put(object, slot, open_library);
         if (*name != 'M' && *name != 'P') continue;
         void *here = in_place_of(name, *slot);
