@@ -67,6 +67,7 @@ int main(int argc, char **argv) {
         told("root", MPI_Bcast(&x, 1, MPI_INT, size, w));
         int ones[4] = {1, 1, 1, 1}, same[4] = {1, 1, 1, 1}, places[4] = {0, 1, 2, 3};
         told("places", MPI_Alltoallv(y, ones, places, MPI_INT, y, same, places, MPI_INT, w));
+        told("types", MPI_Alltoallw(y, ones, places, NULL, &x, ones, places, NULL, w));
         if (rank == 0) /* it says it is received where it is sent from */
             told("own part", MPI_Gatherv(y + 1, 1, MPI_INT, y, ones, (int[4]){1, 0, 2, 3}, MPI_INT, 0, w));
         MPI_Finalize();

@@ -65,6 +65,7 @@ def test_errors_that_the_program_handles_have_the_codes_of_mpi_and_a_line_each(
         "truncated": "truncate",
         "root": "root",
         "places": "buffer",
+        "types": "argument",
         "own part": "buffer",
     }
     assert "MPI_Win_create at " in done.stderr

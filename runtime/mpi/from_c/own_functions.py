@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 
 from runtime.mpi.communicators.topology_attributes import LEVELS, TOPOLOGY_COLORS, TOPOLOGY_DEPTHS
-from runtime.mpi.from_c.values import Values, write, write_handle
+from runtime.mpi.from_c.values import Values, check_given, write, write_handle
 from runtime.mpi.progress.predefined import predefined
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ class OwnFunctions:
     def _before_walltime(self, save: int, what: int) -> int:
         from runtime.mpi.surface.walltime import Before_walltime
 
+        check_given(save)
         call = _Save(save)
         Before_walltime(lambda: call(what))
         return 0
@@ -132,6 +133,7 @@ class OwnFunctions:
     def _code(self, name: int, size: int, rank: int) -> int:
         from runtime import coupling
 
+        check_given(name)
         own = coupling.code.encode()[: size - 1]
         ctypes.memmove(name, own + b"\0", len(own) + 1)
         write(rank, coupling.rank)
@@ -160,9 +162,11 @@ class OwnFunctions:
     ) -> int:
         from runtime import coupling
 
+        datatype = self._values.type(kind).datatype
+        _check_memory(data, count)
+        _dtype(datatype)  # so that what is wrong here takes no message away
         message = coupling.receive(**_pattern(code, rank, tag))
         whence = f"from rank {message.rank} of {message.code} with tag {message.tag}"
-        datatype = self._values.type(kind).datatype
         found = bytes_of(message.value, datatype, f"a message {whence}")
         number = len(found) // max(1, datatype.size)
         if number > count:
@@ -205,8 +209,7 @@ def value_of(address: int, count: int, datatype: MPI.Datatype) -> Any:
 
     Raises MPI.Exception for a type that is not basic.
     """
-    if count < 0:
-        raise MPI.Exception(MPI.ERR_COUNT)
+    _check_memory(address, count)
     data = ctypes.string_at(address, count * datatype.size) if count else b""
     if datatype == MPI.BYTE:
         return data
@@ -241,13 +244,25 @@ def bytes_of(value: Any, datatype: MPI.Datatype, what: str) -> bytes:
     raise MisfitBetweenCodes(MPI.ERR_TYPE, f"{what} has {found}, and {datatype.name} is received")
 
 
+def _check_memory(address: int, count: int) -> None:
+    """Raise MPI.Exception unless so many entries may be there."""
+    if count < 0:
+        raise MPI.Exception(MPI.ERR_COUNT)
+    if count and not address:
+        raise MisfitBetweenCodes(MPI.ERR_BUFFER, f"the memory of {count} entries is NULL")
+
+
 def _dtype(datatype: MPI.Datatype) -> Any:
+    """Return the type of numpy; raises MPI.Exception for pairs, wide characters, own types."""
     import numpy as np
 
-    code = datatype.tocode() if datatype.is_predefined else None
-    if code is None:
+    try:
+        found = np.dtype(datatype.tocode()) if datatype.is_predefined else None
+    except (TypeError, ValueError):
+        found = None
+    if found is None or found.itemsize != datatype.size:
         raise MisfitBetweenCodes(
             MPI.ERR_TYPE,
             f"{datatype.name or 'a type of the program'} is no basic type; pack what is sent",
         )
-    return np.dtype(code)
+    return found

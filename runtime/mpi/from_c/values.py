@@ -320,7 +320,8 @@ _OF_TOPOLOGY: dict[int, type[MPI.Intracomm]] = {
 }
 
 
-def _check_given(address: int) -> None:
+def check_given(address: int) -> None:
+    """Raise MPI.Exception for NULL."""
     if address == 0:
         error = MPI.Exception(MPI.ERR_ARG)
         error.add_note("an argument is NULL that has to be an address")
@@ -331,17 +332,22 @@ def integers(address: int, count: int) -> list[int]:
     """Return an array of the program; raises MPI.Exception if it has none."""
     if count <= 0:
         return []
-    _check_given(address)
+    check_given(address)
     return list((ctypes.c_int * count).from_address(address))
 
 
 def addresses(address: int, count: int) -> list[int]:
-    """Return an array of addresses, or of handles of that size, of the program."""
-    return list((ctypes.c_ssize_t * count).from_address(address)) if count > 0 else []
+    """Return an array of addresses, or of handles of that size; raises MPI.Exception for NULL."""
+    if count <= 0:
+        return []
+    check_given(address)
+    return list((ctypes.c_ssize_t * count).from_address(address))
 
 
 def handles(address: int, count: int) -> list[int]:
-    """Return an array of handles of the program."""
+    """Return an array of handles of the program; raises MPI.Exception if it has none."""
+    if count > 0:
+        check_given(address)
     return [read_handle(address, at) for at in range(count)]
 
 
@@ -349,7 +355,7 @@ def write(address: int, *values: int) -> None:
     """Write numbers into an array of the program; raises MPI.Exception if it has none."""
     if not values:
         return
-    _check_given(address)
+    check_given(address)
     target = (ctypes.c_int * len(values)).from_address(address)
     target[:] = list(values)
 

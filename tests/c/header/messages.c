@@ -8,7 +8,7 @@ static const char *class_of(int code) {
     if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
     return class == MPI_SUCCESS ? "success" : class == MPI_ERR_TYPE ? "type"
          : class == MPI_ERR_TRUNCATE ? "truncate" : class == MPI_ERR_COUNT ? "count"
-         : class == MPI_ERR_ARG ? "arg" : class == MPI_ERR_OTHER ? "other" : "another";
+         : class == MPI_ERR_BUFFER ? "buffer" : class == MPI_ERR_ARG ? "arg" : class == MPI_ERR_OTHER ? "other" : "another";
 }
 
 int main(int argc, char **argv) {
@@ -49,9 +49,18 @@ int main(int argc, char **argv) {
     printf(" %s", class_of(gcm_send(integers, 1, MPI_INT, NULL, 0, 9)));
     printf(" %s", class_of(gcm_send(integers, 1, MPI_INT, "python", 7, 9)));
     printf(" %s\n", class_of(gcm_code_size("nobody", &size)));
-    MPI_Type_free(&pair);
     gcm_send(integers, 1, MPI_INT, "python", 0, 10);
     while (!flag) gcm_has("python", 0, 10, &flag);
+    /* the message stays for the right call */
+    printf("%s", class_of(gcm_recv(integers, -1, MPI_INT, "python", 0, 10, NULL)));
+    printf(" %s", class_of(gcm_recv(NULL, 1, MPI_INT, "python", 0, 10, NULL)));
+    printf(" %s", class_of(gcm_recv(large, 1, MPI_2INT, "python", 0, 10, NULL)));
+    printf(" %s", class_of(gcm_recv(large, 1, MPI_WCHAR, "python", 0, 10, NULL)));
+    printf(" %s", class_of(gcm_recv(large, 1, pair, "python", 0, 10, NULL)));
+    printf(" %s", class_of(gcm_send(NULL, 1, MPI_INT, "python", 0, 10)));
+    printf(" %s", class_of(gcm_code(NULL, &size)));
+    printf(" %s\n", class_of(gcm_before_walltime(NULL, NULL)));
+    MPI_Type_free(&pair);
     gcm_recv(integers, 1, MPI_INT, "python", 0, 10, NULL);
     printf("%d\n", integers[0]);
     fflush(stdout);
