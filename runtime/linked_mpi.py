@@ -82,7 +82,7 @@ def all_libraries(path: str, environment: Mapping[str, str]) -> dict[str, str]:
         origin = os.path.dirname(os.path.realpath(file))
         folders = [re.sub(r"\$ORIGIN|\$\{ORIGIN\}", origin, one) for one in search]
         for name in needed:
-            found = find_library(name, [*given, *folders]) or system_libraries().get(name, "")
+            found = find_library(name, [*given, *folders]) or system_library(name)
             libraries.setdefault(name, found)
             real = os.path.realpath(found)
             is_enough = real in seen or len(seen) > MOST_LIBRARIES
@@ -139,8 +139,7 @@ def find_loaded(name: str, folders: Sequence[str], environment: Mapping[str, str
     `folders` are those in which the files name that ask for it (RPATH and RUNPATH).
     """
     beside = filter(None, environment.get("LD_LIBRARY_PATH", "").split(os.pathsep))
-    found = find_library(name, [*folders, *beside, *DEFAULT_FOLDERS])
-    return found or system_libraries().get(name, "")
+    return find_library(name, [*folders, *beside, *DEFAULT_FOLDERS]) or system_library(name)
 
 
 @cache
@@ -194,28 +193,41 @@ def libraries_of_program(path: str) -> list[str] | None:
 
 
 def find_library(name: str, folders: Sequence[str]) -> str:
-    """Return the path of a library in the first of some folders that has it, or ""."""
+    """Return the path of a library in the first of some folders that has it, or "".
+
+    One of another architecture, such as of 32 bits, is passed by, as the dynamic linker does.
+    """
     if os.sep in name:
         return name if os.path.isfile(name) else ""
-    paths = (os.path.join(one, name) for one in folders)
-    return next((one for one in paths if os.path.isfile(one)), "")
+    return next(filter(_is_of_64_bits, (os.path.join(one, name) for one in folders)), "")
 
 
-def system_libraries(path: str = _CACHE) -> dict[str, str]:
-    """Return where the dynamic linker finds libraries without being told, by their names.
+def system_library(name: str, path: str = _CACHE) -> str:
+    """Return where the dynamic linker finds a library without being told, or "".
 
     That is what `ldconfig` has found in the folders of `ld.so.conf`, as <dl-cache.h> of glibc says:
-    a head, rows, and the strings that rows point to; an older format may stand before. There is
-    nothing in a file that cannot be read.
+    a head, rows, and the strings that rows point to; an older format may stand before. A name has
+    rows for other architectures, too. There is nothing in a file that cannot be read.
     """
     try:
-        return _known_libraries(path, os.stat(path).st_mtime_ns)
+        known = _known_libraries(path, os.stat(path).st_mtime_ns)
     except (OSError, struct.error):
-        return {}
+        return ""
+    return next(filter(_is_of_64_bits, known.get(name, ())), "")
+
+
+def _is_of_64_bits(path: str) -> bool:
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return False
+        with open(path, "rb") as file:
+            return file.read(len(_ELF_64)) == _ELF_64
+    except OSError:
+        return False
 
 
 @cache
-def _known_libraries(path: str, changed: int) -> dict[str, str]:
+def _known_libraries(path: str, changed: int) -> dict[str, list[str]]:
     del changed  # a file that is written again is another one
     with open(path, "rb") as file:
         data = file.read()
@@ -223,12 +235,12 @@ def _known_libraries(path: str, changed: int) -> dict[str, str]:
     if begin < 0:
         return {}
     _, rows, _ = _HEAD.unpack_from(data, begin)
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for row in range(rows):
         _, *places = _ROW.unpack_from(data, begin + _HEAD.size + row * _ROW.size)
         texts = (data[begin + at : data.find(b"\0", begin + at)] for at in places)
         name, where = (one.decode(errors="replace") for one in texts)
-        found.setdefault(name, where)
+        found.setdefault(name, []).append(where)
     return found
 
 

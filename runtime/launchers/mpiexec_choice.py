@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from importlib import machinery, util
 
-from runtime.linked_mpi import find_library, mpi_library, system_libraries
+from runtime.linked_mpi import find_library, mpi_library, system_library
 
 PREPARED_PATH = "GCM_PREPARED_PATH"
 """What `runtime.deployment.planning.preparation` calls what modules and line have added to PATH."""
@@ -88,8 +88,7 @@ def _library_of_wheel(environment: Mapping[str, str]) -> str:
                 return found
     if named:
         return ""
-    system = system_libraries()
-    return next((system[one] for one in _NAMES if one in system), "")
+    return next(filter(None, map(system_library, _NAMES)), "")
 
 
 def _prefixes() -> Iterator[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from runtime import linked_mpi
-from runtime.linked_mpi import reaches_mpi, system_libraries
+from runtime.linked_mpi import find_library, reaches_mpi, system_library
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc links the libraries")
 
@@ -70,12 +71,28 @@ def test_libraries_in_folders_of_the_configuration_of_the_linker_are_found(
     conf.write_text(f"{tmp_path}/configured\n")
     ldconfig = shutil.which("ldconfig", path="/sbin:/usr/sbin") or pytest.skip("no ldconfig")
     subprocess.run([ldconfig, "-X", "-f", conf, "-C", cache], check=True, timeout=60)
-    assert system_libraries(str(cache))["libown.so"] == made
-    monkeypatch.setattr(linked_mpi.system_libraries, "__defaults__", (str(cache),))
+    assert system_library("libown.so", str(cache)) == made
+    monkeypatch.setattr(linked_mpi.system_library, "__defaults__", (str(cache),))
     assert reaches_mpi(outer, {})
 
 
 def test_a_cache_of_the_linker_that_breaks_off_has_nothing(tmp_path: Path) -> None:
     broken = tmp_path / "ld.so.cache"
     broken.write_bytes(b"glibc-ld.so.cache1.1" + b"\xff" * 9)
-    assert system_libraries(str(broken)) == system_libraries(str(tmp_path / "none")) == {}
+    for cache in (broken, tmp_path / "none"):
+        assert system_library("libc.so.6", str(cache)) == ""
+
+
+def test_libraries_of_other_architectures_are_passed_by_as_the_linker_does(tmp_path: Path) -> None:
+    (tmp_path / "narrow").mkdir()
+    made, cache = link(tmp_path, "libown.so"), tmp_path / "ld.so.cache"
+    narrow = tmp_path / "narrow" / "libown.so"
+    narrow.write_bytes(b"\x7fELF\x01" + Path(made).read_bytes()[5:])
+    assert find_library("libown.so", [*map(str, (narrow.parent, tmp_path))]) == made
+    head, row = struct.Struct("=20s2I20x"), struct.Struct("=i2I12x")
+    strings = b"".join(bytes(one) + b"\0" for one in (b"libown.so", narrow, Path(made)))
+    begin = head.size + 2 * row.size
+    paths = (begin + 10, begin + 10 + len(bytes(narrow)) + 1)
+    rows = b"".join(row.pack(0, begin, path) for path in paths)
+    cache.write_bytes(head.pack(b"glibc-ld.so.cache1.1", 2, len(strings)) + rows + strings)
+    assert system_library("libown.so", str(cache)) == made
