@@ -109,7 +109,8 @@ GCM_FUNCTION int gcm_send(const void *data, int count, MPI_Datatype type, const 
 }
 
 /* Receive at most `count` entries. Of what Python sends, numbers, lists of numbers and arrays that lose
-   nothing in this type are received; else it is MPI_ERR_TYPE. `message` may be NULL. */
+   nothing in this type are received, and a `float` or a list of them is rounded to MPI_FLOAT; else it is
+   MPI_ERR_TYPE. `message` may be NULL. */
 GCM_FUNCTION int gcm_recv(void *data, int count, MPI_Datatype type, const char *code, int rank, int tag,
                           gcm_message *message) {
     gcm_word words[] = {(gcm_word)data, count, GCM_WORD(type), (gcm_word)code, rank, tag,

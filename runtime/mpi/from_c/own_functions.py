@@ -235,13 +235,49 @@ def bytes_of(value: Any, datatype: MPI.Datatype, what: str) -> bytes:
     is_array = isinstance(value, np.ndarray | np.generic)
     try:
         given = np.asarray(value)
-        if np.can_cast(given.dtype, wanted, "safe" if is_array else "same_kind"):
-            # From the value itself: numbers of Python that do not fit are no numbers then.
-            return np.asarray(value, wanted).tobytes()
+        if _may_become(given.dtype, wanted, is_array=is_array):
+            received: bytes = _converted(given, wanted).tobytes()
+            return received
         found = str(given.dtype) if given.dtype != object else type(value).__name__
     except (TypeError, ValueError, OverflowError) as error:
         found = f"{type(value).__name__} ({error})"
     raise MisfitBetweenCodes(MPI.ERR_TYPE, f"{what} has {found}, and {datatype.name} is received")
+
+
+def _may_become(given: Any, wanted: Any, *, is_array: bool) -> bool:
+    """Return whether values of one type may be of another if that holds them.
+
+    Numbers of Python have no size: an integer may be of any type, and others may be rounded.
+    """
+    import numpy as np
+
+    is_integer = not is_array and given.kind in "iu" and wanted.kind in "iu"
+    return is_integer or np.can_cast(given, wanted, "safe" if is_array else "same_kind")
+
+
+def _converted(given: Any, wanted: Any) -> Any:
+    """Return numbers in another type; raises OverflowError for what that does not hold.
+
+    No integer is changed, as casts that numpy calls safe may do; others may be rounded, but not
+    become infinite.
+    """
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        made = given.astype(wanted)
+    of_integers = given.dtype.kind in "iu" and wanted.kind in "iufc"
+    exact = np.can_cast(given.dtype, wanted, "safe") and (
+        given.dtype.itemsize < np.dtype("i8").itemsize or given.dtype.kind == wanted.kind
+    )
+    if of_integers and not exact:
+        changed = made.astype(object) != given.astype(object)
+    elif given.dtype.kind in "fc" and not exact:
+        changed = np.isfinite(made) != np.isfinite(given)
+    else:
+        return made
+    if np.any(changed):
+        raise OverflowError(f"{given[changed].flat[0]} does not fit")
+    return made
 
 
 def _check_memory(address: int, count: int) -> None:
