@@ -19,6 +19,7 @@ from runtime.mpi.from_c.values import (
     write_status,
     write_statuses,
 )
+from runtime.mpi.requests.parts import operation_of
 from runtime.mpi.requests.requests import Request
 
 DONE, PENDING = 0, 1
@@ -89,20 +90,20 @@ class Requests:
             request.Wait(found)
         finally:
             self._write(address, 0, handle, request)
-        write_status(status, found)
+            write_status(status, found)
         return DONE
 
     def test(self, address: int, status: int) -> int:
         """Look whether one is done."""
         handle = read_handle(address, 0)
-        request, found = self._of(handle - self._first), MPI.Status()
+        request, found, is_done = self._of(handle - self._first), MPI.Status(), True
         try:
-            if not request.Test(found):
-                return PENDING
+            is_done = request.Test(found)
         finally:
             self._write(address, 0, handle, request)
-        write_status(status, found)
-        return DONE
+            if is_done:
+                write_status(status, found)
+        return DONE if is_done else PENDING
 
     def get_status(self, number: int, status: int) -> int:
         """Look whether one is done, and leave it as it is."""
@@ -188,8 +189,12 @@ class Requests:
     def waitany(self, count: int, array: int, which: int, status: int) -> int:
         """Wait for one of several."""
         handles, requests = self._read(count, array)
-        found = MPI.Status()
-        at = Request.Waitany(requests, found)
+        found, before = MPI.Status(), list(map(_work_of, requests))
+        try:
+            at = Request.Waitany(requests, found)
+        except MPI.Exception:
+            self._failed(before, array, handles, requests, which, status, found)
+            raise
         self._one(array, handles, requests, at, which, status, found)
         return 0
 
@@ -224,10 +229,28 @@ class Requests:
     def testany(self, count: int, array: int, which: int, status: int) -> int:
         """Look whether one of several is done."""
         handles, requests = self._read(count, array)
-        found = MPI.Status()
-        at, is_done = Request.Testany(requests, found)
+        found, before = MPI.Status(), list(map(_work_of, requests))
+        try:
+            at, is_done = Request.Testany(requests, found)
+        except MPI.Exception:
+            self._failed(before, array, handles, requests, which, status, found)
+            raise
         self._one(array, handles, requests, at, which, status, found)
         return DONE if is_done else PENDING
+
+    def _failed(
+        self,
+        before: list[object],
+        array: int,
+        handles: list[int],
+        requests: list[Any],
+        which: int,
+        status: int,
+        found: MPI.Status,
+    ) -> None:
+        """Tell which has failed, if one has."""
+        for at in _ended_since(before, requests):
+            self._one(array, handles, requests, at, which, status, found)
 
     def _one(
         self,
@@ -263,11 +286,11 @@ class Requests:
     ) -> int:
         handles, requests = self._read(count, array)
         found = [MPI.Status() for _ in requests]
-        before = list(map(bool, requests))
+        before = list(map(_work_of, requests))
         try:
             places = call(requests, found)
         except MPI.Exception:
-            ended = [at for at, was in enumerate(before) if was and not requests[at]]
+            ended = _ended_since(before, requests)
             ended.sort(key=lambda at: self._is_ours(handles[at]))  # as their statuses are
             self._ended(ended, array, handles, requests, done, which, statuses, found)
             raise
@@ -293,3 +316,17 @@ class Requests:
         for at in places:
             self._write(array, at, handles[at], requests[at])
         write_statuses(statuses, found[: len(places)])
+
+
+def _work_of(request: Any) -> object:
+    """Return what a request waits for, which is another one or nothing when it has ended.
+
+    A persistent one is there as before then, and so is one that goes on after a loss.
+    """
+    operation = operation_of(request)
+    return bool(request) if operation is None else operation
+
+
+def _ended_since(before: list[object], requests: list[Any]) -> list[int]:
+    """Return the places of those that have ended; `before` is what they waited for."""
+    return [at for at, was in enumerate(before) if _work_of(requests[at]) is not was]
