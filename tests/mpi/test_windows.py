@@ -237,6 +237,36 @@ def test_wrong_calls_have_the_class_that_mpi_wants_and_say_who_and_where(
     assert lines[7].startswith("ERR_RMA_FLAVOR")
 
 
+@on("1+1")
+def test_a_window_that_one_rank_cannot_make_is_an_error_of_all(shared: SharedGrid) -> None:
+    said = shared(
+        """
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        much = 1 << 56
+
+        def made(call):
+            try:
+                call()
+            except MPI.Exception as error:
+                print(error.error_class == MPI.ERR_NO_MEM, *error.__notes__)
+            except BufferError as error:
+                print(error)
+
+        made(lambda: MPI.Win.Create(bytes(8) if world.rank else bytearray(8), comm=world))
+        made(lambda: MPI.Win.Allocate(0 if world.rank else much, comm=world))
+        made(lambda: MPI.Win.Allocate_shared(much, comm=world))
+        """
+    )
+    assert said[0][0].startswith("False rank 1 could not make its part of the window: BufferError")
+    assert said[1][0] == "Object is not writable."
+    assert said[0][1].startswith("True there are no 72057594037927936 bytes of memory")
+    assert said[1][1].startswith("True rank 0 could not make its part of the window")
+    assert "there are no 72057594037927936 bytes of memory" in said[1][1]
+    for rank in (0, 1):
+        assert said[rank][2].startswith("True /dev/shm has no room for 144115188075855872 bytes")
+
+
 def test_a_lock_of_a_lost_rank_goes_to_the_next_and_a_lost_target_is_an_error(grid: Grid) -> None:
     said = grid(
         "2+1",

@@ -23,6 +23,7 @@ class Wrong(StrEnum):
     FLAVOR = "ERR_RMA_FLAVOR"
     GROUP = "ERR_GROUP"
     LOCKTYPE = "ERR_LOCKTYPE"
+    MEMORY = "ERR_NO_MEM"
     OPERATION = "ERR_OP"
     RANK = "ERR_RANK"
     SHARED = "ERR_RMA_SHARED"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any, NoReturn
 
 from mpi4py import MPI
 
+from gcm.records import dataclass
 from runtime.calls import LOCAL, NATIVE, every_call, of_kind
 from runtime.mpi.errors import GridMPIError, NotOnTheGrid, tell
 from runtime.mpi.process.options import handle_as_asked
@@ -16,11 +18,9 @@ from runtime.mpi.progress.latest_calls import write_down
 from runtime.mpi.values.faults import Wrong, WrongArgument, as_mpi, check_kind
 from runtime.mpi.values.handles import named_like
 from runtime.mpi.windows.face import Win, native_handle
-from runtime.mpi.windows.shared_memory import share
+from runtime.mpi.windows.shared_memory import SharedMemory, share
 from runtime.mpi.windows.window import GridWindow
 from runtime.windows.epochs import WrongEpoch
-
-_AT_ONCE = 1 << 20
 
 _windows: dict[int, Win] = {}
 """Those that the program has, by their handles: callbacks of MPI know no more."""
@@ -40,35 +40,109 @@ def make(cls: type[Win], name: str, args: Sequence[Any], kwargs: Mapping[str, An
     give_methods()
     write_down(name, comm)
     own = comm.Dup()
+    problem: Exception | None = None
+    part: _Part | None = None
     try:
         with as_mpi(comm):
-            shared = None
-            if name == "Allocate_shared":
-                shared = share(own, int(given["size"]))
-                unit, info = given.get("disp_unit", 1), given.get("info", MPI.INFO_NULL)
-                native = MPI.Win.Create(shared.part(own.rank), unit, info, MPI.COMM_SELF)
-            else:
-                native = getattr(MPI.Win, name)(**given, comm=MPI.COMM_SELF)
+            part = _part_of(own, name, given)
+    except Exception as error:
+        problem = error
+    try:
+        _agree(own, problem)
+        assert part is not None, "there is no problem"
+        grid = GridWindow(own, comm._members, part.native, part.memory)
     except BaseException:
         own.Free()
+        if part is not None:
+            part.native.Free()
         raise
-    inside: Any = None if name == "Create_dynamic" else native.tomemory()
-    memory = None if inside is None else memoryview(inside)
-    if name == "Allocate" and memory is not None:
-        _clear(memory)
-    grid = GridWindow(own, comm._members, native, memory)
-    grid.shared = shared
-    made = MPI.Win.__new__(cls, native)
+    grid.shared, grid.flavor = part.shared, _FLAVORS[name]
+    made = MPI.Win.__new__(cls, part.native)
     made._grid = grid
-    _windows[native.handle] = made
+    _windows[part.native.handle] = made
     return handle_as_asked(made, MPI.ERRORS_ARE_FATAL)
 
 
-def _clear(memory: memoryview) -> None:
-    """Make memory that was allocated zero, as programs find it where the system gives new pages."""
-    for at in range(0, len(memory), _AT_ONCE):
-        part = memory[at : at + _AT_ONCE]
-        part[:] = bytes(len(part))
+_FLAVORS = {
+    "Allocate": MPI.WIN_FLAVOR_ALLOCATE,
+    "Allocate_shared": MPI.WIN_FLAVOR_SHARED,
+    "Create": MPI.WIN_FLAVOR_CREATE,
+    "Create_dynamic": MPI.WIN_FLAVOR_DYNAMIC,
+}
+
+
+@dataclass(slots=True)
+class _Part:
+    """What one process has of a window: one of native MPI that it has alone, and its memory.
+
+    The memory lives as long as somebody has a view of it. Where a window is broken, what others
+    have put may come in when it is freed already.
+    """
+
+    native: MPI.Win
+    memory: memoryview | None
+    shared: SharedMemory | None = None
+
+
+def _part_of(own: Any, name: str, given: dict[str, Any]) -> _Part:
+    """Return what this process has of a window that a call is to make."""
+    if name == "Create_dynamic":
+        return _Part(MPI.Win.Create_dynamic(**given, comm=MPI.COMM_SELF), None)
+    if name == "Create":
+        native = MPI.Win.Create(**given, comm=MPI.COMM_SELF)
+        has_some = len(native.tomemory()) > 0  # there may be none, or BOTTOM
+        memory: Any = given["memory"] if has_some else bytearray()
+        bytes_of_it: Any = MPI.buffer.frombuffer(memory, readonly=False)
+        return _Part(native, memoryview(bytes_of_it))
+    size, shared = int(given.pop("size", None)), None
+    if name == "Allocate_shared":
+        shared = share(own, size)
+        memory = shared.part(own.rank)
+    else:
+        memory = _allocated(size)
+    return _Part(MPI.Win.Create(memory, **given, comm=MPI.COMM_SELF), memory, shared)
+
+
+def _allocated(size: int) -> memoryview:
+    """Return memory of zeros. Raises WrongArgument."""
+    if size < 0:
+        raise WrongArgument(Wrong.SIZE, f"memory of {size} bytes was asked for")
+    try:
+        whole = mmap(-1, max(size, 1), flags=MAP_PRIVATE | MAP_ANONYMOUS)
+    except (OSError, OverflowError) as error:
+        text = f"there are no {size} bytes of memory: {error}"
+        raise WrongArgument(Wrong.MEMORY, text) from None
+    return memoryview(whole)[:size]
+
+
+def _agree(own: Any, problem: Exception | None) -> None:
+    """Raise the problem of this process, or tell of that of another one: nobody waits for it."""
+    mine = None if problem is None else (_kind_of(problem), _text_of(problem))
+    try:
+        told = own.allgather(mine)
+    except MPI.Exception:
+        if problem is None:
+            raise
+        told = []
+    if problem is not None:
+        raise problem
+    for rank, one in enumerate(told):
+        if one is not None:
+            error = MPI.Exception(getattr(MPI, one[0]))
+            error.add_note(f"rank {rank} could not make its part of the window: {one[1]}")
+            raise error
+
+
+def _kind_of(problem: Exception) -> str:
+    """Return the name of MPI's class of an error: its number is another one in other MPIs."""
+    number = problem.Get_error_class() if isinstance(problem, MPI.Exception) else MPI.ERR_OTHER
+    names = (one for one in dir(MPI) if one.startswith("ERR_"))
+    return next((one for one in names if getattr(MPI, one) == number), "ERR_OTHER")
+
+
+def _text_of(problem: Exception) -> str:
+    notes: list[str] = getattr(problem, "__notes__", [])
+    return "; ".join((f"{type(problem).__name__}: {problem}", *notes))
 
 
 @cache
@@ -177,8 +251,8 @@ class _InTheirWay(Win):
     def Get_attr(self, keyval: int) -> Any:
         """Return an attribute."""
         grid = self._grid
-        if keyval == MPI.WIN_CREATE_FLAVOR and grid is not None and grid.shared is not None:
-            return MPI.WIN_FLAVOR_SHARED
+        if keyval == MPI.WIN_CREATE_FLAVOR and grid is not None:
+            return grid.flavor
         return MPI.Win.Get_attr(self, keyval)
 
     @property

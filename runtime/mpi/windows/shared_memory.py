@@ -37,13 +37,14 @@ def share(comm: Any, size: int) -> SharedMemory:
         raise WrongArgument(Wrong.SIZE, f"memory of {wrong} bytes was asked for")
     connections = m.engine.connections
     is_one = connections is not None and connections.share_a_machine(m.peers)
-    name, descriptor = "", -1
+    name, descriptor, problem = "", -1, ""
     if all(comm.allgather(is_one)):
         if comm.rank == 0:
-            with suppress(OSError):
-                descriptor, name = tempfile.mkstemp(prefix="gcm-window-", dir=_SHARED_FOLDER)
-                os.posix_fallocate(descriptor, 0, max(sum(sizes), 1))
-        name = comm.bcast(name)
+            try:
+                descriptor, name = _file(max(sum(sizes), 1))
+            except (OSError, OverflowError) as error:
+                problem = str(error)
+        name, problem = comm.bcast((name, problem))
         if name and comm.rank:
             with suppress(OSError):
                 descriptor = os.open(name, os.O_RDWR | os.O_CLOEXEC)
@@ -51,6 +52,11 @@ def share(comm: Any, size: int) -> SharedMemory:
     if name and comm.rank == 0:
         os.unlink(name)
     try:
+        if problem:
+            text = (
+                f"{_SHARED_FOLDER} has no room for {sum(sizes)} bytes that ranks share: {problem}"
+            )
+            raise WrongArgument(Wrong.MEMORY, text)
         if not all(found):
             raise WrongArgument(
                 Wrong.SHARED,
@@ -61,3 +67,15 @@ def share(comm: Any, size: int) -> SharedMemory:
     finally:
         if descriptor >= 0:
             os.close(descriptor)
+
+
+def _file(size: int) -> tuple[int, str]:
+    """Make a file of memory; return its descriptor and its name. Raises OSError."""
+    descriptor, name = tempfile.mkstemp(prefix="gcm-window-", dir=_SHARED_FOLDER)
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except BaseException:
+        os.close(descriptor)
+        os.unlink(name)
+        raise
+    return descriptor, name

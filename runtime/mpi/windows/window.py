@@ -75,6 +75,8 @@ class GridWindow:
         self.is_dynamic = memory is None
         self.shared: SharedMemory | None = None
         """The memory of all ranks, where they share it."""
+        self.flavor: int = MPI.WIN_FLAVOR_CREATE
+        """In which way it was made, as MPI says it."""
         self.target = WindowTarget(
             AttachedMemory() if memory is None else OneMemory(memory), reduce
         )
