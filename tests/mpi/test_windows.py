@@ -332,6 +332,122 @@ def test_who_waits_hears_that_the_communicator_was_revoked_and_can_free_the_wind
     assert said == {rank: ["True", "True"] for rank in (0, 1)}
 
 
+@on("1+1")
+def test_a_revocation_ends_a_free_that_waits_for_the_one_that_knows_of_it(
+    shared: SharedGrid,
+) -> None:
+    said = shared(
+        """
+        import time
+        from array import array
+        from mpi4py import MPI
+        comm = MPI.COMM_WORLD.Dup()
+        window = MPI.Win.Allocate(8, 8, comm=comm)
+        window.Fence()
+        if comm.rank == 0:
+            window.Put(array("q", [1]), 1)
+            time.sleep(0.5)  # the other one is in Free by then
+            comm.Revoke()
+        try:
+            window.Free()
+        except MPI.Exception as error:
+            assert error.error_class == MPI.ERR_REVOKED, error
+        print(window == MPI.WIN_NULL)
+        """
+    )
+    assert said == {rank: ["True"] for rank in (0, 1)}
+
+
+@on("1+1")
+def test_who_has_accessed_too_much_takes_part_in_the_fence_of_the_others(
+    shared: SharedGrid,
+) -> None:
+    said = shared(
+        """
+        from array import array
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        window = MPI.Win.Create_dynamic(comm=world)
+        window.Fence()
+        try:
+            if world.rank == 0:
+                window.Put(array("q", [1]), 1, 64)
+            window.Fence()
+            print("no fault")
+        except MPI.Exception as error:
+            print(error.error_class == MPI.ERR_RMA_RANGE)
+        window.Fence()
+        window.Free()
+        """
+    )
+    assert said == {0: ["True"], 1: ["no fault"]}
+
+
+def test_the_living_go_on_beside_a_lost_rank_that_they_access_too(grid: Grid) -> None:
+    said = grid(
+        "1+2",
+        """
+        import os, time
+        from array import array
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        me, group = world.rank, world.group
+        one = array("q", [1])
+        groups, tested, freed = (MPI.Win.Allocate(8, 8, comm=world) for _ in range(3))
+
+        def raised(call):
+            try:
+                call()
+            except MPI.Exception as error:
+                names = [one for one in ("ERR_PROC_FAILED", "ERR_REVOKED")
+                         if getattr(MPI, one) == error.error_class]
+                print(call.__name__, *names, flush=True)
+
+        def told():
+            while not tested.Test():
+                time.sleep(0.01)
+
+        if me != 2:
+            groups.Post(group.Incl([2]))
+            tested.Post(group.Incl([0]))
+        world.Barrier()
+        if me == 0:
+            time.sleep(1)
+            os._exit(3)
+        if me == 1:
+            groups.Wait()
+            print(groups.tomemory()[0])
+            groups.Start(group.Incl([2]))
+            groups.Put(one, 2)
+            groups.Complete()
+            raised(told)
+            freed.Lock(2)
+            freed.Put(one, 2)
+            world.sendrecv(None, 2, source=2)
+            raised(lambda: freed.Unlock(2))
+        if me == 2:
+            groups.Start(group.Incl([0, 1]))
+            groups.Put(one, 1)
+            try:
+                world.recv(source=0)
+            except MPI.Exception:
+                raised(groups.Complete)
+            raised(lambda: groups.Post(group.Incl([0, 1])))
+            raised(groups.Wait)
+            world.recv(source=1)
+            freed.Free()
+            world.send(None, 1)
+        raised(groups.Free)
+        print("end")
+        """,
+        failures="return",
+        code=(0, 1, 3),
+    )
+    told = "<lambda> ERR_PROC_FAILED"
+    assert said[1] == ["1", "told ERR_PROC_FAILED", "<lambda> ERR_REVOKED", "end"]
+    assert said[2] == ["Complete ERR_PROC_FAILED", told, "Wait ERR_PROC_FAILED", "end"]
+
+
 def test_it_is_told_who_has_the_lock_that_a_rank_waits_for(tmp_path: Path) -> None:
     (tmp_path / "stuck.py").write_text(
         dedent(

@@ -33,7 +33,14 @@ from runtime.mpi.windows.places import (
     unit_of,
 )
 from runtime.mpi.windows.reducing import all_defined, reduce
-from runtime.mpi.windows.waiting import AllOf, Answered, Awaited
+from runtime.mpi.windows.waiting import (
+    AllOf,
+    Answered,
+    Awaited,
+    FirstError,
+    Unfinished,
+    WindowLosses,
+)
 from runtime.services import BodyHere, Effect, SendRequest, ServicePort, several
 from runtime.services.port import SEVERAL
 from runtime.topology import member_in_words
@@ -53,9 +60,6 @@ _SMALL, _MOST_HELD = 256, 16
 
 _MOST_TOLD = 4
 
-_MOST_UNFINISHED = 64
-"""So many operations are kept before those that are done are forgotten."""
-
 
 class GridWindow:
     """One process's part of a window; `comm` is its own duplicate of the communicator.
@@ -68,10 +72,11 @@ class GridWindow:
         self, comm: Any, parent: CommunicatorMembers, native: MPI.Win, memory: memoryview | None
     ) -> None:
         """Serve memory; without any it is a window to which parts are attached."""
-        self.comm, self.native, self._parent = comm, native, parent
+        self.comm, self.native = comm, native
         m: CommunicatorMembers = comm._members
         self.members = m
         self.engine: Engine = m.engine
+        self._losses = WindowLosses(parent.recovery, m.recovery, m.engine.name_of)
         self.is_dynamic = memory is None
         self.shared: SharedMemory | None = None
         """The memory of all ranks, where they share it."""
@@ -84,14 +89,13 @@ class GridWindow:
         self.posts: Counter[int] = Counter()
         """Whose exposure epochs have begun for this process, less those that it has used."""
         self._ranks = {index: rank for rank, index in enumerate(m.peers)}
-        self._fences = 0
+        self._fences = self._token = 0
         self._sent = [0] * m.size
-        self._unfinished: dict[int, list[Operation]] = {}
+        self._unfinished: dict[int, Unfinished] = {}
         self._touched: set[int] = set()
         self._has_lock: dict[int, bool] = {}
         self._held: dict[int, list[tuple[bytes, bytes]]] = {}
         self._answers: dict[int, Answered] = {}
-        self._token = 0
         self._head = HEAD.pack(m.context, True, m.engine.me, SERVED)
         with self.engine.lock:
             port_of(self.engine).open(m.context, self)
@@ -154,8 +158,8 @@ class GridWindow:
         m, engine = self.members, self.engine
         index = m.peers[rank]
         with engine.lock:
-            if self._parent.recovery.is_closed and self._parent.recovery.error is not None:
-                raise self._parent.recovery.error
+            if (closed := self._losses.error) is not None:
+                raise closed
             if index == engine.me:
                 data = body[0] if len(body) == 1 else b"".join(body)
                 port_of(engine).arrived(m.context, header.packed(), BodyHere(index, data))
@@ -190,13 +194,13 @@ class GridWindow:
         engine.wake()
         if outgoing.done and outgoing.error is None:
             return None
-        return engine.far_send(outgoing, rank, m.peers[rank], self._parent.recovery)
+        return engine.far_send(outgoing, rank, m.peers[rank], self._losses)
 
     def _ask(self, rank: int, header: RequestHeader, what: str, *body: memoryview,
              into: memoryview | None = None) -> list[Operation]:  # fmt: skip
         """Send a request that is answered; return what to wait for."""
         index = self.members.peers[rank]
-        answer = Answered(self.engine, self._parent.recovery, index, what, into)
+        answer = Answered(self.engine, self._losses, index, what, into)
         with self.engine.lock:
             self._token += 1
             token = self._token
@@ -420,8 +424,8 @@ class GridWindow:
         for piece in pieces(place.runs, most, unit):
             size = size_of(piece)
             told, *body = self._addressed(header, start, piece, data[at : at + size])
-            self._take_note(rank)
             sent = self._send(rank, told, *body)
+            self._take_note(rank)
             waiting += [] if sent is None else [sent]
             at += size
         return self._keep(rank, waiting, None)
@@ -440,8 +444,8 @@ class GridWindow:
             size = size_of(piece)
             sent = [one[at : at + size] for one in data]
             told, *body = self._addressed(header, start, piece, *sent)
-            self._take_note(rank)
             waiting += self._ask(rank, told, what, *body, into=into[at : at + size])
+            self._take_note(rank)
             at += size
         return self._keep(rank, waiting, (lambda: spec.unpack(into)) if view is None else None)
 
@@ -466,10 +470,7 @@ class GridWindow:
         if not waiting:
             return Finished()
         made = AllOf(waiting, then)
-        kept = self._unfinished.setdefault(rank, [])
-        if len(kept) >= _MOST_UNFINISHED:
-            kept[:] = [one for one in kept if not one.test() or one.error is not None]
-        kept.append(made)
+        self._unfinished.setdefault(rank, Unfinished()).add(made)
         return made
 
     def _request(self, operation: Operation) -> MPI.Request:
@@ -480,23 +481,36 @@ class GridWindow:
 
     def _finish(self, ranks: Iterable[int], more: Sequence[Operation] = ()) -> None:
         """Wait until what was begun with some ranks is done here; raises the first error."""
-        operations = [*more]
+        operations: list[Operation] = []
+        steps = FirstError()
         with self.engine.lock:
             for rank in ranks:
-                self._push(rank)
-                operations[:0] = self._unfinished.pop(rank, ())
-        self.engine.waits.wait_for(*operations)
+                with steps.goes_on():
+                    self._push(rank)
+                if (kept := self._unfinished.pop(rank, None)) is not None:
+                    operations += kept.operations
+        with steps.goes_on():
+            self.engine.waits.wait_for(*operations, *more)
+        steps.tell()
 
     def _flush(self, ranks: Iterable[int]) -> None:
         """Wait until all is done at some ranks, too."""
         asked: list[Operation] = []
         ranks = [*ranks]
-        for rank in ranks:
-            if rank in self._touched:
-                self._touched.discard(rank)
+        touched = self._touched.intersection(ranks)
+        self._touched -= touched  # before: other threads may go on to access them
+        steps = FirstError()
+        try:
+            for rank in sorted(touched):
                 what = self._what("the end of accesses to the memory", rank)
-                asked += self._ask(rank, RequestHeader(RequestKind.FLUSH), what)
-        self._finish(ranks, asked)
+                with steps.goes_on():
+                    asked += self._ask(rank, RequestHeader(RequestKind.FLUSH), what)
+            with steps.goes_on():
+                self._finish(ranks, asked)
+            steps.tell()
+        except BaseException:
+            self._touched |= touched  # another call has to ask again
+            raise
 
     def Flush(self, rank: int) -> None:
         """Wait until all accesses to a rank are done there."""
@@ -582,20 +596,18 @@ class GridWindow:
 
     def _unlock(self, ranks: Sequence[int]) -> None:
         asked: list[Operation] = []
-        problem: BaseException | None = None
+        steps = FirstError()
         for rank in ranks:
             has_lock = self._has_lock.pop(rank, False)
             if not has_lock and rank not in self._touched:
                 continue
             self._touched.discard(rank)
             what = self._what("the end of accesses to the memory, or the lock,", rank)
-            try:
+            with steps.goes_on():
                 asked += self._ask(rank, RequestHeader(RequestKind.UNLOCK, int(has_lock)), what)
-            except MPI.Exception as error:
-                problem = problem or error
-        self._finish(ranks, asked)
-        if problem is not None:
-            raise problem
+        with steps.goes_on():
+            self._finish(ranks, asked)
+        steps.tell()
 
     def _wait_for_own_lock(self) -> None:
         me, lock = self.engine.me, self.target.lock
@@ -612,9 +624,15 @@ class GridWindow:
         """End the accesses of all ranks, and begin others."""
         with self.engine.lock:
             self.epochs.fence(succeeds=not integer(assertion) & MPI.MODE_NOSUCCEED)
+        steps = FirstError()
         if self.is_dynamic:  # its targets alone know what is outside
-            self._flush(sorted({*self._touched, *self._unfinished}))
-        self._finish(sorted({*self._held, *self._unfinished}))
+            with steps.goes_on():
+                self._flush(sorted({*self._touched, *self._unfinished}))
+        with steps.goes_on():
+            self._finish(sorted({*self._held, *self._unfinished}))
+        if self._losses.is_closed:
+            self._give_up()  # those that are in the reduction already would wait for this process
+            steps.tell()
         sent, mine = array("q", self._sent), array("q", [0])
         self.comm.Reduce_scatter_block(sent, mine)
         applied, epoch = self.target.applied, self._fences
@@ -625,6 +643,7 @@ class GridWindow:
         self._fences += 1
         self._sent = [0] * self.members.size
         self._touched.clear()
+        steps.tell()
 
     def Start(self, group: MPI.Group, assertion: int = 0) -> None:
         """Begin to access the ranks of a group, once they allow it."""
@@ -632,48 +651,67 @@ class GridWindow:
         self.epochs.start(ranks)
         if integer(assertion) & MPI.MODE_NOCHECK:
             return
+        steps = FirstError()
         for rank in ranks:
             what = self._what("a Post", rank)
-            self._wait(what, (self.members.peers[rank],), lambda at=rank: self.posts[at] > 0)  # type: ignore[misc]  # a default of a lambda
-            self.posts[rank] -= 1
+            with steps.goes_on():
+                self._wait(what, (self.members.peers[rank],), lambda at=rank: self.posts[at] > 0)  # type: ignore[misc]  # a default of a lambda
+                self.posts[rank] -= 1
+        steps.tell()
 
     def Complete(self) -> None:
         """End the accesses that `Start` has begun."""
         ranks = sorted(self.epochs.complete())
-        if self.is_dynamic:
-            self._flush(ranks)
-        else:
-            self._finish(ranks)
+        steps = FirstError()
+        with steps.goes_on():
+            if self.is_dynamic:
+                self._flush(ranks)
+            else:
+                self._finish(ranks)
         self._touched.difference_update(ranks)
-        for rank in ranks:
-            self._send(rank, RequestHeader(RequestKind.COMPLETE))
+        self._tell_each(ranks, RequestKind.COMPLETE, steps)
 
     def Post(self, group: MPI.Group, assertion: int = 0) -> None:
         """Let the ranks of a group access this memory."""
         ranks = self._ranks_of(group)
         self.epochs.post(ranks)
         if not integer(assertion) & MPI.MODE_NOCHECK:
-            for rank in ranks:
-                self._send(rank, RequestHeader(RequestKind.POST))
+            self._tell_each(ranks, RequestKind.POST, FirstError())
+
+    def _tell_each(self, ranks: Iterable[int], kind: RequestKind, steps: FirstError) -> None:
+        """Tell all ranks, whoever of them is lost; raises the first error of all steps."""
+        for rank in ranks:
+            with steps.goes_on():
+                self._send(rank, RequestHeader(kind))
+        steps.tell()
 
     def Wait(self) -> None:
         """Wait until all ranks that `Post` has named have ended their accesses."""
-        for rank in sorted(self.epochs.wait()):
-            index = self.members.peers[rank]
-            what = self._what("a Complete", rank)
-            self._wait(what, (index,), lambda at=index: self.target.completed[at] > 0)  # type: ignore[misc]  # a default of a lambda
+        self.engine.waits.wait_for(*self._completions())
         self._end_exposure()
 
     def Test(self) -> bool:
         """Return whether they have, and end the epoch if so."""
-        ranks = self.epochs.wait()
+        awaited = self._completions()
         self.engine.ask()
         with self.engine.lock:
-            peers = [self.members.peers[rank] for rank in ranks]
-            is_over = all(self.target.completed[one] for one in peers)
-        if is_over:
+            is_over = [one.test() for one in awaited]
+        for one in awaited:
+            if one.error is not None:
+                raise one.error
+        if all(is_over):
             self._end_exposure()
-        return is_over
+        return all(is_over)
+
+    def _completions(self) -> list[Awaited]:
+        """Return what ends an exposure epoch; raises WrongEpoch where there is none."""
+
+        def completed(rank: int) -> Awaited:
+            index, what = self.members.peers[rank], self._what("a Complete", rank)
+            is_there = lambda: self.target.completed[index] > 0  # noqa: E731
+            return Awaited(self.engine, self._losses, (index,), what, is_there)
+
+        return [completed(rank) for rank in sorted(self.epochs.wait())]
 
     def _end_exposure(self) -> None:
         with self.engine.lock:
@@ -690,8 +728,7 @@ class GridWindow:
         return [self._ranks[one] for one in indexes]
 
     def _wait(self, what: str, indexes: Sequence[int], is_there: Callable[[], bool]) -> None:
-        recovery = self._parent.recovery
-        self.engine.waits.wait_for(Awaited(self.engine, recovery, indexes, what, is_there))
+        self.engine.waits.wait_for(Awaited(self.engine, self._losses, indexes, what, is_there))
 
     # --- memory and facts -------------------------------------------------------------------------
 
@@ -740,18 +777,31 @@ class GridWindow:
     def is_broken(self) -> bool:
         """Whether its communicator was revoked, or a member is lost."""
         gone = self.engine.losses.gone
-        return self._parent.recovery.is_closed or any(one in gone for one in self.members.peers)
+        return self._losses.is_closed or any(one in gone for one in self.members.peers)
 
     def Free(self) -> None:
-        """Wait until all have called this, and give the window up."""
+        """Wait until all have called this, and give the window up; a broken one at once."""
+        steps = FirstError()
         try:
-            self._flush(sorted({*self._touched, *self._unfinished}))
-            self.comm.Barrier()
+            is_over = False
+            if not self.is_broken:
+                with steps.goes_on():
+                    self._flush(sorted({*self._touched, *self._unfinished}))
+                with steps.goes_on():
+                    self.comm.Barrier()
+                    is_over = True
+            if not is_over:
+                self._give_up()
         finally:
             with self.engine.lock:
                 port_of(self.engine).close(self.members.context)
                 self.target.memory = OneMemory(memoryview(b""))
             self.comm.Free()
+        steps.tell()
+
+    def _give_up(self) -> None:
+        """Let calls of all ranks fail: others would wait for ever for this one."""
+        self.comm.Revoke()
 
 
 def port_of(engine: Engine) -> ServicePort:
