@@ -20,6 +20,7 @@ from runtime.launchers.lines import Buffer, lines_of
 from runtime.machine.contracts import Orders
 from runtime.machine.deaths import RankDeath
 from runtime.membership.whereabouts import RankArrival, Report, report
+from runtime.rank_name import RankName
 
 KEPT_LINES = 10_000
 """How many of a code's last lines of output are kept."""
@@ -155,6 +156,12 @@ class Codes:
             ended = run.rank_ended(death, why)
             self._let_it_settle(run)
         self._announce_ends(run, ended)
+
+    def starts_again(self, rank: RankName) -> None:
+        """Record that a rank is about to be started again alone, in the place of a lost one."""
+        run = self._by_cluster.get(rank.cluster)
+        if run is not None:
+            self.registry.starts_again(run.name, run.first_rank(rank.cluster) + rank.rank)
 
     def job_ended(self, cluster: str, code: int, why: str) -> None:
         """Record that all ranks of a cluster have ended."""

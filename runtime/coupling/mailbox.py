@@ -190,10 +190,13 @@ class CouplingMailbox:
         with self._changed:
             if to != self.peers.incarnation or self.peers.is_past(code, incarnation):
                 return
-            if not self.peers.admits(code, rank, incarnation, _weight(parts)):
+            heavy = _weight(parts)
+            if not self.peers.admits(code, rank, incarnation, heavy):
                 self._changed.notify_all()
                 return
-            for known, whole in self.peers.in_order(code, rank, incarnation, number, (tag, parts)):
+            for known, whole in self.peers.in_order(
+                code, rank, incarnation, number, (tag, parts), weight=heavy
+            ):
                 self._matcher.arrive(Envelope(code, rank, known), (incarnation, whole))
             self._changed.notify_all()
 
@@ -209,9 +212,9 @@ class CouplingMailbox:
         """Record that a code has ended."""
         self._learn(lambda peers: peers.ended(code, why))
 
-    def rank_ended(self, code: str, rank: int, why: str, _: int = 0) -> None:
-        """Record that a rank has ended."""
-        self._learn(lambda peers: peers.rank_ended(code, rank, why))
+    def rank_ended(self, code: str, rank: int, why: str, incarnation: int = 0) -> None:
+        """Record that a rank has ended, in an incarnation if the launcher tells that."""
+        self._learn(lambda peers: peers.rank_ended(code, rank, why, incarnation))
 
     def lose(self, why: str) -> None:
         """Record that nothing can be sent or received any more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -21,8 +22,11 @@ RESTART_SECONDS = 30.0
 FLOODS = "it has sent more than fits before anything of it was received, and is not listened to"
 """Why a rank counts as ended that sends what no program could send."""
 
-LIVES_AHEAD = 4
-"""How many times a code may have been started again before a message of it without a notice."""
+MOST_LIVES = 5
+"""Messages of so many lives of a rank are kept at once: notices that a code has begun may be late.
+
+How far ahead their numbers are says nothing: who was started late does not know the present one.
+"""
 
 
 class Order:
@@ -35,23 +39,30 @@ class Order:
 
     def __init__(self) -> None:
         self._next = 0
-        self._early: dict[int, object] = {}
+        self._early: dict[int, tuple[int, object]] = {}  # with its weight
         self._waiting: Counter[int] = Counter()  # how many there are of each weight
         self._weight = 0
 
-    def admits(self, weight: int) -> bool:
+    def admits(self, weight: int, processes: int = 1) -> bool:
         """Take note of a message that arrives; tell whether its sender keeps to the window.
 
         It sends one more while the window is not full, so all but the last one fit into that. The
-        last one weighs no more than the heaviest, in whatever order they come.
+        last one weighs no more than the heaviest, in whatever order they come. Each of the
+        `processes` that have had the rank one after the other had a window of its own.
 
         >>> order = Order()
         >>> [order.admits(WINDOW - 1), order.admits(9 * WINDOW), order.admits(1)]
         [True, True, False]
+        >>> order.admits(9 * WINDOW, processes=2), order.admits(WINDOW, processes=2)
+        (True, False)
         """
         self._waiting[weight] += 1
         self._weight += weight
-        return self._weight < WINDOW or self._weight - max(self._waiting) < WINDOW
+        most = processes * WINDOW
+        if self._weight < most:
+            return True
+        last = heapq.nlargest(processes, self._waiting.elements())
+        return self._weight - sum(last) < most
 
     def received(self, weight: int) -> None:
         """Take note that a message waits no more."""
@@ -60,15 +71,18 @@ class Order:
         if not self._waiting[weight]:
             del self._waiting[weight]
 
-    def arrived(self, number: int, message: object) -> list[Any]:
-        """Add a message; return all that are now in order."""
+    def arrived(self, number: int, message: object, weight: int = 0) -> list[Any]:
+        """Add a message of a `weight` that was admitted; return all that are now in order."""
+        dropped = [number] if number in self._early else []
         if number < self._next:  # numbers repeat only when a rank was restarted
             self._next = 0
-            self._early.clear()
-        self._early[number] = message
+            dropped = list(self._early)
+        for one in dropped:
+            self.received(self._early.pop(one)[0])
+        self._early[number] = weight, message
         found = []
         while self._next in self._early:
-            found.append(self._early.pop(self._next))
+            found.append(self._early.pop(self._next)[1])
             self._next += 1
         return found
 
@@ -100,6 +114,7 @@ class Peers:
         self._ended = {name: why for name, number, why in ended if number}
         self._ended_before = {name: why for name, number, why in ended if not number}
         self._ended_ranks: dict[Peer, str] = {}
+        self._ends: dict[Peer, set[int]] = {}  # incarnations that the launcher has told the end of
         self._watched: set[Peer] = set()
         self._flooding: set[Peer] = set()
         self._windows: dict[Peer, Window] = {}
@@ -118,7 +133,9 @@ class Peers:
         self._ended_before.pop(code, None)
         self._watched = {peer for peer in self._watched if peer[0] != code}
         self._flooding = {peer for peer in self._flooding if peer[0] != code}
-        of_peers: tuple[dict[Peer, Any], ...] = (self._ended_ranks, self._windows, self._sent)
+        of_peers: tuple[dict[Peer, Any], ...] = (
+            self._ended_ranks, self._ends, self._windows, self._sent,
+        )  # fmt: skip
         for known in of_peers:
             for peer in [one for one in known if one[0] == code]:
                 del known[peer]
@@ -132,9 +149,11 @@ class Peers:
         """Record that a whole code has ended."""
         self._ended[code] = why
 
-    def rank_ended(self, code: str, rank: int, why: str) -> None:
-        """Record that one rank has ended."""
+    def rank_ended(self, code: str, rank: int, why: str, incarnation: int = 0) -> None:
+        """Record that one rank has ended, in an incarnation if the launcher tells that."""
         self._ended_ranks[code, rank] = why
+        if incarnation:
+            self._ends.setdefault((code, rank), set()).add(incarnation)
 
     def taken(self, code: str, rank: int, incarnation: int, weight: int) -> None:
         """Record that a receiver took messages that an incarnation of this participant sent."""
@@ -172,18 +191,20 @@ class Peers:
         """Tell whether a message of a rank may be kept; one that floods counts as ended."""
         if (code, rank) in self._flooding:
             return False
-        is_known = incarnation <= self._incarnations.get(code, 0) + LIVES_AHEAD
-        if is_known and self._order(code, rank, incarnation).admits(weight):
+        key = (code, rank, incarnation)
+        lives = sum(one[:2] == key[:2] for one in self._orders) if key not in self._orders else 0
+        processes = 1 + len(self._ends.get((code, rank), ()))
+        if lives < MOST_LIVES and self._order(*key).admits(weight, processes):
             return True
         self._flooding.add((code, rank))
         self.rank_ended(code, rank, FLOODS)
         return False
 
     def in_order(
-        self, code: str, rank: int, incarnation: int, number: int, message: object
+        self, code: str, rank: int, incarnation: int, number: int, message: object, *, weight: int
     ) -> list[Any]:
-        """Add a message of a rank; return all that are now in order."""
-        return self._order(code, rank, incarnation).arrived(number, message)
+        """Add a message of a rank that was admitted; return all that are now in order."""
+        return self._order(code, rank, incarnation).arrived(number, message, weight)
 
     def _order(self, code: str, rank: int, incarnation: int) -> Order:
         return self._orders.setdefault((code, rank, incarnation), Order())

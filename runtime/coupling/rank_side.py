@@ -124,7 +124,7 @@ class RankSide:
     def rank_ended(self, code: str, rank: int, why: str, incarnation: int) -> None:
         """Deliver after everything that the rank has sent."""
         self._deliver(
-            lambda mailbox: mailbox.rank_ended(code, rank, why),
+            lambda mailbox: mailbox.rank_ended(code, rank, why, incarnation),
             why,
             lambda directory: {identifier_of(directory.path(code, rank)): incarnation},
         )

@@ -169,6 +169,21 @@ class CouplingRegistry:
         for news in self._all(watchers):
             news.rank_ended(code, rank, *end)
 
+    def starts_again(self, code: str, rank: int) -> None:
+        """Tell all participants that a process of a rank has ended: another one takes its place.
+
+        Also those that did not ask: what they have of the former one does not count against this.
+        """
+        name = self.directory.path(code, rank).removeprefix(RANKS)
+        with self._lock:
+            if name not in self._reports:
+                return  # it has sent nothing
+            why, _ = self._ended_ranks.get((code, rank), ("it was started again", 0))
+            incarnation = self._reports[name]["incarnation"]
+            joined = self._joined - {name}
+        for news in self._all(joined):
+            news.rank_ended(code, rank, why, incarnation)
+
     def ended(self, code: str, why: str) -> None:
         """Tell all participants that a code has ended."""
         with self._lock:

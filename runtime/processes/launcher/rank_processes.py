@@ -281,6 +281,7 @@ class RankProcesses:
         elif cluster in self._lost_places or (place.was_lost and not place.cluster.asks_again):
             self._post(RankDeath.lost(rank.place, _HOMELESS))
         elif cluster not in self._late:  # else it is started once that has come
+            self._codes.starts_again(rank.place)
             place.orders.start_again(str(rank.place), rank.incarnation)
 
     # --- those that cannot reach each other -------------------------------------------------------

@@ -14,12 +14,13 @@ from gcm.interfaces.future import Future
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeEnded, NotCoupled
 from runtime.coupling.mailbox import CouplingMailbox
-from runtime.coupling.peers import RESTART_SECONDS, Peers
+from runtime.coupling.peers import RESTART_SECONDS, Order, Peers
 from runtime.coupling.registry import CouplingRegistry
 from runtime.machine.calls import CallRefused, stub
 from runtime.machine.contracts import Coupling, CouplingNews, Mail
 from runtime.machine.paths import COUPLING
 from runtime.matching import ANY
+from runtime.matching.window import WINDOW
 from runtime.transport.errors import NotSendable
 from runtime.transport.frames import MOST_PARTS
 from runtime.transport.messages import OUT_OF_BAND, PLAIN, PLAIN_DATA
@@ -329,6 +330,64 @@ def test_of_a_rank_that_floods_no_more_is_kept_than_a_program_could_send(attack:
     box.began("b", 50)
     box.deliver("0:1:0", 50, 1, 0, 7, part)  # it was started again
     assert box.has("b", 0)
+
+
+def restarted(ranks: Exchange, incarnation: int) -> CouplingMailbox:
+    """Let rank 0 of b be started again alone, and join."""
+    ranks.registry.starts_again("b", 0)
+    ranks.coupling.attach("0:1:0", incarnation, "", ("", ()))
+    return ranks["0:1:0"]
+
+
+def test_a_rank_that_was_started_again_alone_is_no_flood() -> None:
+    ranks = Exchange()
+    sent = 0
+    for incarnation in (2, 3, 4):
+        for _ in range(6):
+            ranks["0:1:0"].send("x" * (1 << 20), "a", 0, 0)
+            sent += 1
+        restarted(ranks, incarnation)
+    ranks["0:1:0"].send("x" * (20 << 20), "a", 0, 0)
+    sizes = [len(ranks["0:0:0"].receive(ANY).value) >> 20 for _ in range(sent + 1)]
+    assert sizes == [1] * 18 + [20]
+
+
+def test_one_end_that_is_told_twice_makes_room_for_one_process() -> None:
+    ranks = Exchange()
+    box = ranks["0:0:0"]
+    ranks.coupling.watch("0:0:0", "b", 0)
+    ranks.registry.rank_ended("b", 0, "killed")
+    restarted(ranks, 2)
+    box.rank_ended("b", 0, "its connection was lost")  # which it can do itself
+    for number in range(40):
+        deliver_to(box, "0:1:0", number, "x" * (1 << 20))
+    came = 0
+    while box.has("b", 0):
+        came += len(box.receive("b", 0).value) >> 20
+    assert came == 17
+
+
+def test_what_is_dropped_of_a_lost_rank_makes_room_for_the_next_one() -> None:
+    order = Order()
+    for number in (0, 2, 3):
+        assert order.admits(WINDOW // 2 - 1)
+        order.arrived(number, "of the lost one", WINDOW // 2 - 1)
+    order.received(WINDOW // 2 - 1)
+    assert order.admits(1)
+    assert order.arrived(0, "of the new one", 1) == ["of the new one"]
+    assert [order.admits(WINDOW - 2), order.admits(1), order.admits(WINDOW)] == [True, True, False]
+
+
+def test_a_code_of_many_lives_is_heard_by_one_that_knows_of_none() -> None:
+    ranks = Exchange(running=())
+    for life in (1, 2, 3, 4):
+        ranks.registry.began("b", life)
+        ranks.registry.ended("b", "done")
+    ranks.registry.began("a", 1)
+    box = ranks.join("0:0:0")
+    parts = [bytes(one) for one in PLAIN.dump("of the fifth life")]
+    box.deliver("0:1:0", 5, 1, 0, 7, *parts)  # before the notice that it has begun
+    assert box.receive("b", timeout=0).value == "of the fifth life"
 
 
 def test_what_is_received_again_and_again_is_no_flood() -> None:
