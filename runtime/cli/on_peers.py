@@ -25,9 +25,9 @@ from runtime.peers.booking import (
     Offer,
     ReservationSettings,
     Strategy,
+    best_first,
     in_order,
     missing,
-    nearest_first,
     strategy_named,
 )
 from runtime.peers.configuration.folder import user_credential, user_folder
@@ -257,7 +257,7 @@ def asked_first(offers: Sequence[Offer], demand: Demand) -> str:
     """Return the table of the peers in the order in which they are asked."""
     asked = min(demand.overbooked, len(offers))
     lines = [f"{demand.places} places are needed; {asked} of {len(offers)} peers are asked first"]
-    sites = list(dict.fromkeys(one.site for one in nearest_first(list(offers)) if one.site))
+    sites = list(dict.fromkeys(one.site for one in best_first(list(offers)) if one.site))
     width = max((len(one.peer) for one in offers), default=0)
     for number, one in enumerate(offers, 1):
         away = "no answer" if one.rtt >= FAR else f"{one.rtt * 1000:.1f} ms"

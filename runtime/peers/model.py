@@ -25,6 +25,9 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?", re.ASCII)
 _KEY = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
 MOST_PROCESSES = 1 << 20
+MOST_CORES = 1 << 20
+MOST_BYTES = 1 << 60
+MOST_LOAD = 1e6
 MOST_ADDRESSES = 8
 LONGEST_HOST = 255
 MOST_MEASURED = 64
@@ -218,7 +221,9 @@ class PeerMachine:
             case {
                 "system": str(system), "processor": str(processor), "cores": int(cores),
                 "memory": int(memory), "free": int(free), "load": int() | float() as load,
-            }:  # fmt: skip
+            } if 0 < cores < MOST_CORES and 0 <= free <= memory < MOST_BYTES and (
+                0 <= load < MOST_LOAD
+            ):  # fmt: skip
                 return cls(system, processor, cores, memory, free, float(load))
         return cls()
 
@@ -284,6 +289,26 @@ def are_ranks(plain: Any) -> bool:
         return False
 
     return isinstance(plain, list) and all(map(is_rank, plain))
+
+
+def is_status_of(name: str, status: Any) -> bool:
+    """Tell whether what a peer has said of itself can be shown, whatever it is.
+
+    >>> is_status_of("peer:a", {"name": "peer:b", "reservation": {"runs": []}})
+    False
+    """
+    match status:
+        case {"name": str(found), "reservation": {"runs": [*runs]}, "launch": {"ranks": {**ranks}}}:
+            are_good = all(map(_is_run, runs)) and all(map(are_ranks, ranks.values()))
+            return found == name and are_good
+    return False
+
+
+def _is_run(run: Any) -> bool:
+    match run:
+        case {"user": str(), "application": str(), "phase": str(), "processes": int(processes)}:
+            return 0 <= processes <= MOST_PROCESSES
+    return False
 
 
 def key_of(plain: Any) -> Key:

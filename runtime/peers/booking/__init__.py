@@ -35,7 +35,7 @@ from runtime.peers.booking.strategies import (
     Offer,
     SpreadStrategy,
     Strategy,
-    nearest_first,
+    best_first,
 )
 
 __all__ = [
@@ -67,8 +67,8 @@ __all__ = [
     "SpreadStrategy",
     "Strategy",
     "allocate",
+    "best_first",
     "in_order",
     "missing",
-    "nearest_first",
     "strategy_named",
 ]

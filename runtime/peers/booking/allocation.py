@@ -16,8 +16,8 @@ from runtime.peers.booking.strategies import (
     Copy,
     Offer,
     Strategy,
+    best_first,
     by_site,
-    nearest_first,
 )
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ def missing(offers: Sequence[Offer], demand: Demand) -> int:
 
 
 def allocate(offers: Sequence[Offer], demand: Demand, strategy: Strategy) -> list[Allocation]:
-    """Return the hosts that are needed with their ranks: the nearest first, site by site.
+    """Return the hosts that are needed with their ranks: the best first, site by site.
 
     Ranks are handed out along the hosts, 0 to N-1 and again for each replica. As no host gets more
     than N processes, none gets two copies of a rank; nor does a site, if it has at most N.
@@ -90,7 +90,7 @@ def allocate(offers: Sequence[Offer], demand: Demand, strategy: Strategy) -> lis
     chosen = [
         replace(one, places=min(one.places, demand.ranks)) for one in in_order(offers, strategy)
     ]
-    chosen = nearest_first(chosen[: demand.places])
+    chosen = best_first(chosen[: demand.places])
     placed = _asked(strategy, "place", lambda: strategy.place(chosen, demand.places))
     counts = _checked(placed, chosen, demand, strategy)
     found, at = [], 0

@@ -66,7 +66,7 @@ class BookedHost:
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """All places are there, the nearest host first. Everything else was released.
+    """All places are there, the best host first. Everything else was released.
 
     Said again when a host was lost and another one found. Keys that were there before stay, and
     what is being launched with them is not launched again, as a key is used once.

@@ -21,7 +21,7 @@ class Offer:
     """A host that may run `places` processes of one application.
 
     `rtt` is the round trip to it in seconds; hosts of one `site` are near each other. `busy` is its
-    load for each core, in tenths, where the run goes by that; else 0.
+    load for each core, rounded to a tenth, where the run goes by that; else 0.
     """
 
     peer: str
@@ -60,12 +60,12 @@ def by_site(offers: Iterable[T], offer: Callable[[T], Offer]) -> list[T]:
     return [one for site in sites.values() for one in site]
 
 
-def nearest_first(offers: list[Offer]) -> list[Offer]:
-    """Return the offers by round trip, idle ones first where their load counts; then by name.
+def best_first(offers: list[Offer]) -> list[Offer]:
+    """Return the offers: idle ones first where their load counts, then near ones; then by name.
 
-    >>> [one.peer for one in nearest_first([Offer("b", 1, 0.2), Offer("c", 1, 0.1)])]
+    >>> [one.peer for one in best_first([Offer("b", 1, 0.2), Offer("c", 1, 0.1)])]
     ['c', 'b']
-    >>> [one.peer for one in nearest_first([Offer("b", 1, 0.2), Offer("c", 1, 0.1, busy=0.9)])]
+    >>> [one.peer for one in best_first([Offer("b", 1, 0.2), Offer("c", 1, 0.1, busy=0.9)])]
     ['b', 'c']
     """
     return sorted(offers, key=lambda one: (one.busy, one.rtt, one.site, one.peer))
@@ -86,19 +86,19 @@ class Strategy(Protocol):
     def place(self, offers: Sequence[Offer], processes: int) -> Sequence[int]:
         """Return the number of processes of each host, in the order of `offers`.
 
-        The nearest host comes first. No host gets more than its `places`, which are enough in all.
+        The best host comes first. No host gets more than its `places`, which are enough in all.
         """
 
 
-class _NearestFirst:
-    """Asks the nearest hosts first."""
+class _BestFirst:
+    """Asks idle hosts first where their load counts, then near ones."""
 
     def order(self, offers: Sequence[Offer]) -> Sequence[Offer]:
-        """Return the offers by round trip."""
-        return nearest_first(list(offers))
+        """Return the offers, the best first."""
+        return best_first(list(offers))
 
 
-class SpreadStrategy(_NearestFirst):
+class SpreadStrategy(_BestFirst):
     """As few processes on a host as possible: most memory for each."""
 
     def place(self, offers: Sequence[Offer], processes: int) -> Sequence[int]:
@@ -110,11 +110,11 @@ class SpreadStrategy(_NearestFirst):
         return _in_turn([one.places for one in offers], processes)
 
 
-class ConcentrateStrategy(_NearestFirst):
+class ConcentrateStrategy(_BestFirst):
     """As few hosts as possible: most locality."""
 
     def place(self, offers: Sequence[Offer], processes: int) -> Sequence[int]:
-        """Fill the nearest host, then the next one.
+        """Fill the best host, then the next one.
 
         >>> ConcentrateStrategy().place([Offer("a", 3), Offer("b", 1), Offer("c", 3)], 5)
         [3, 1, 1]
@@ -130,18 +130,18 @@ class MixedStrategy:
     """All sites have the same share, and as few hosts as possible in each."""
 
     def order(self, offers: Sequence[Offer]) -> Sequence[Offer]:
-        """Return the nearest host of each site, then the second one of each, and so on.
+        """Return the best host of each site, then the second one of each, and so on.
 
         >>> far = [Offer(name, 1, 0.2, "far") for name in "xy"]
         >>> near = [Offer(name, 1, 0.1, "near") for name in "abc"]
         >>> "".join(one.peer for one in MixedStrategy().order(far + near))
         'axbyc'
         """
-        rounds = zip_longest(*_sites(nearest_first(list(offers))).values())
+        rounds = zip_longest(*_sites(best_first(list(offers))).values())
         return [one for each in rounds for one in each if one is not None]
 
     def place(self, offers: Sequence[Offer], processes: int) -> Sequence[int]:
-        """Give one process to each site in turn; inside a site fill the nearest host first.
+        """Give one process to each site in turn; inside a site fill the best host first.
 
         >>> MixedStrategy().place([Offer("a", 4), Offer("b", 4), Offer("x", 2, site="far")], 6)
         [4, 0, 2]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from runtime.peers.booking import Offer, nearest_first
+from runtime.peers.booking import Offer, best_first
 from runtime.peers.connections.connection import MemberConnection
 from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.contracts import LabMembership, StatusService
@@ -20,7 +20,7 @@ from runtime.peers.daemon.talking import TalkHolder
 from runtime.peers.errors import PeerError
 from runtime.peers.latency import SUBMITTER, Distances, Sites
 from runtime.peers.membership import LabHosts, read_text
-from runtime.peers.model import MOST_MEASURED, Address, Member, PeerMachine
+from runtime.peers.model import MOST_MEASURED, Address, Member, PeerMachine, is_status_of
 
 C = TypeVar("C")
 FAR = 1e6
@@ -112,7 +112,7 @@ class Lab:
 
     def _with_sites(self, offers: Sequence[Offer]) -> list[Offer]:
         """Return the offers with the sites of those that answer, by what these have measured."""
-        answering = nearest_first([one for one in offers if one.rtt < FAR])
+        answering = best_first([one for one in offers if one.rtt < FAR])
         deadline = time.monotonic() + SITES_TIMEOUT
 
         def near_to(first: str, others: Sequence[str]) -> list[str]:
@@ -138,8 +138,9 @@ class Lab:
         if offer.rtt < FAR:
             with suppress(PeerError):
                 status: Any = self.service(offer.peer, StatusService).status(self.me)
-                told = PeerMachine.of(status.get("machine")).busy
-                busy = UNKNOWN_LOAD if told is None else round(told, 1)
+                if is_status_of(str(self.peers[offer.peer].principal), status):
+                    told = PeerMachine.of(status.get("machine")).busy
+                    busy = UNKNOWN_LOAD if told is None else round(told, 1)
         return replace(offer, busy=busy)
 
     def _ask_for_round_trips(self, peer: str, others: Sequence[str]) -> None:
@@ -153,7 +154,7 @@ class Lab:
             return
         for who, name in wanted.items() if isinstance(answer, dict) else ():
             match answer.get(who):
-                case int() | float() as rtt if rtt >= 0:
+                case int() | float() as rtt if 0 <= rtt < FAR:
                     self._distances.learn(peer, name, float(rtt))
 
     def service(self, name: str, contract: type[C], timeout: float | None = None) -> C:

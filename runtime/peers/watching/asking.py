@@ -10,8 +10,8 @@ from gcm.records import dataclass
 from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.contracts import StatusService
 from runtime.peers.errors import PeerError
-from runtime.peers.model import Address, Principal
-from runtime.peers.watching.view import LabView, is_status_of, view_of
+from runtime.peers.model import Address, Principal, is_status_of
+from runtime.peers.watching.view import LabView, view_of
 
 MOST_ASKED = 256
 AT_ONCE = 16

@@ -8,7 +8,10 @@ from typing import Any
 
 from gcm.records import dataclass
 from runtime.peers.latency import Distances, sites_as_far_as_known
-from runtime.peers.model import PeerMachine, are_ranks
+from runtime.peers.model import PeerMachine
+
+MOST_RTT = 1e9
+"""Milliseconds; a longer round trip has not been measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +114,17 @@ def _between(statuses: Mapping[str, Mapping[str, Any]]) -> Distances:
     """Return what the peers that were asked have measured."""
     found = Distances()
     for name, status in statuses.items():
-        for host in status.get("membership", {}).get("hosts", ()):
-            match host:
-                case {"name": str(other), "milliseconds": int() | float() as rtt}:
-                    found.learn(name, other, rtt / 1000)
+        match status:
+            case {"membership": {"hosts": [*hosts]}}:
+                for host in hosts:
+                    _learn(found, name, host)
     return found
+
+
+def _learn(found: Distances, name: str, host: Any) -> None:
+    match host:
+        case {"name": str(other), "milliseconds": int() | float() as rtt} if 0 <= rtt < MOST_RTT:
+            found.learn(name, other, rtt / 1000)
 
 
 def program_of(application: str) -> str:
@@ -136,26 +145,6 @@ def ranks_text(ranks: Iterable[Sequence[int]], *, has_replicas: bool = False) ->
     some = sorted((rank, replica) for rank, replica in ranks)
     has_replicas = has_replicas or any(replica for _, replica in some)
     return ", ".join(f"{rank}.{replica}" if has_replicas else f"{rank}" for rank, replica in some)
-
-
-def is_status_of(name: str, status: Any) -> bool:
-    """Tell whether what a peer has said of itself can be shown, whatever it is.
-
-    >>> is_status_of("peer:a", {"name": "peer:b", "reservation": {"runs": []}})
-    False
-    """
-    match status:
-        case {"name": str(found), "reservation": {"runs": [*runs]}, "launch": {"ranks": {**ranks}}}:
-            are_good = all(map(_is_run, runs)) and all(map(are_ranks, ranks.values()))
-            return found == name and are_good
-    return False
-
-
-def _is_run(run: Any) -> bool:
-    match run:
-        case {"user": str(), "application": str(), "phase": str(), "processes": int()}:
-            return True
-    return False
 
 
 def _own_host(own: Mapping[str, Any]) -> dict[str, Any]:

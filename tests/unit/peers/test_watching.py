@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from runtime.peers.model import PeerMachine
-from runtime.peers.watching.view import is_status_of, view_of
+from runtime.peers.model import PeerMachine, is_status_of
+from runtime.peers.watching.view import view_of
 
 
 def host(name: str, milliseconds: float | None, **more: Any) -> dict[str, Any]:
@@ -117,6 +117,29 @@ def test_the_machine_of_a_peer_is_shown_if_it_is_told_in_the_right_form() -> Non
 
 
 @pytest.mark.parametrize(
+    "wrong",
+    [
+        {"load": 10**400}, {"load": -1}, {"load": float("nan")}, {"load": float("inf")},
+        {"cores": 10**400}, {"cores": 0}, {"memory": 10**400, "free": 0}, {"free": -1},
+        {"free": 9 << 30},
+    ],
+)  # fmt: skip
+def test_figures_that_no_machine_has_tell_nothing(wrong: dict[str, Any]) -> None:
+    (line,) = view_of(status("me") | {"machine": MACHINE | wrong}, ()).peers
+    assert (line.machine, line.machine.busy) == (PeerMachine(), None)
+
+
+@pytest.mark.parametrize("milliseconds", [10**400, -1, float("nan"), "1"])
+def test_a_round_trip_that_nobody_can_have_measured_is_none(milliseconds: Any) -> None:
+    liar = status("near", host("far", milliseconds))
+    assert view_of(OWN, [liar]).peers == view_of(OWN, [status("near")]).peers
+    none: list[Any] = [{}, [], None, {"hosts": 7}]
+    for membership in none:
+        told = liar | {"membership": membership}
+        assert view_of(OWN, [told]).peers == view_of(OWN, [status("near")]).peers
+
+
+@pytest.mark.parametrize(
     "told",
     [
         None,
@@ -126,6 +149,8 @@ def test_the_machine_of_a_peer_is_shown_if_it_is_told_in_the_right_form() -> Non
         {"name": "peer:near", "reservation": []},
         status("near", runs=({**run("a1", 4), "processes": "many"},)),
         status("near", runs=(7,)),
+        status("near", runs=(run("a1", -1),)),
+        status("near", runs=(run("a1", 10**400),)),
     ],
 )
 def test_what_a_peer_tells_in_another_form_or_of_another_one_is_not_shown(told: Any) -> None:
