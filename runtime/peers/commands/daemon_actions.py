@@ -176,15 +176,31 @@ def hosts(options: argparse.Namespace) -> int:
         if status is None and told is None:
             last = "these are the hosts that were known last" if found else "no host is known"
             cure = "start one with gcm-peer supernode, or ask the keeper of the lab"
-            nobody = "no supernode answers, and no daemon runs here"
+            nobody = "no supernode has named hosts, and no daemon runs here"
             print(f"{nobody}: {last}; {cure}", file=sys.stderr)
         elif told is None and not options.address and not options.supernode:
-            print("no supernode answers: these are the hosts that this peer knows", file=sys.stderr)
+            nobody = "no supernode has named hosts"
+            print(f"{nobody}: these are the hosts that this peer knows", file=sys.stderr)
     return NOT_RUNNING if status is None and told is None else 0
 
 
 def _of_a_supernode(options: argparse.Namespace, status: dict[str, Any] | None) -> LabHosts | None:
-    """Return what a supernode of the lab names, as the daemon here or the user asks it."""
+    """Return what a supernode of the lab names, as the daemon here or the user asks it.
+
+    Where that cannot be found out there is still what is known here: the fault is told beside it.
+    """
+    try:
+        return _named_by_a_supernode(options, status)
+    except PeerUnreachable:
+        return None  # who shows the others says so
+    except PeerError as fault:
+        print(f"gcm-peer: {fault}", file=sys.stderr)
+        return None
+
+
+def _named_by_a_supernode(
+    options: argparse.Namespace, status: dict[str, Any] | None
+) -> LabHosts | None:
     own, user = _folder(options).credential, user_credential()
     file = own if own.exists() else user
     if not file.exists():
@@ -194,12 +210,9 @@ def _of_a_supernode(options: argparse.Namespace, status: dict[str, Any] | None) 
     configured = read(_folder(options).configuration).supernodes if file == own else ()
     supernodes = [*((Address.parse(known),) if known else ()), *configured]
     asked = LabHosts("", credential.header.lab)
-    try:
-        TalkHolder(MemberDialler(credential, SUPERNODE_TIMEOUT), threading.Lock()).hold(
-            asked.find(supernodes or credential.header.supernodes, MOST_SHOWN)
-        )
-    except PeerUnreachable:
-        return None
+    TalkHolder(MemberDialler(credential, SUPERNODE_TIMEOUT), threading.Lock()).hold(
+        asked.find(supernodes or credential.header.supernodes, MOST_SHOWN)
+    )
     return asked
 
 

@@ -163,6 +163,10 @@ def test_the_hosts_that_were_known_last_are_shown_when_no_daemon_runs(
     code, shown, told = run("hosts")
     assert (code, "known last" in told) == (3, True)
     assert re.search(r"desk7 +10\.0\.0\.7:7701 +1 x 4\n", shown)
+    (folder / "credential").write_text("no credential")
+    code, shown, told = run("hosts")
+    assert (code, "known last" in told, "desk7" in shown) == (3, True, True)
+    assert f"gcm-peer: {folder}/credential: " in told
     (folder / "hosts.json").write_text("{")
     code, _, told = run("hosts")
     assert (code, f"{folder}/hosts.json: the list of hosts is damaged" in told) == (1, True)
