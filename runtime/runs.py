@@ -507,7 +507,8 @@ def _planned(words: list[str]) -> DeploymentPlan:
         try:
             options = read_options(words)
         except SystemExit:
-            raise UsageError(said.getvalue().strip().partition("error: ")[2]) from None
+            why = said.getvalue().strip().partition("error: ")[2]
+            raise UsageError(why or "nothing was started: --help and its like only print") from None
         deployment = load_deployment(options)
         programs = None if deployment is None else look_at_programs(deployment, options)
     if deployment is None or programs is None:

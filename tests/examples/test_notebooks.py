@@ -100,6 +100,7 @@ def test_the_notebook_of_a_class_measures_lines_explains_a_ring_and_compares_pla
 CELL = r"""
 import os, signal, threading
 from pathlib import Path
+gcm_file = f"cell_{os.uname().nodename}_PID_abcdefgh.py"
 from IPython.core.interactiveshell import InteractiveShell
 
 shell = InteractiveShell.instance(colors="NoColor")
@@ -114,6 +115,17 @@ shell.run_cell("%%gcm -n 2\nprint('said', flush=True)\nraise ValueError('no good
 print("---")
 shell.run_cell("%%gcm --nn 2\npass")
 print("---")
+shell.run_cell("%%gcm -n 1\npass")
+Path(gcm_file.replace("PID", "999999999")).touch()
+Path(gcm_file.replace("PID", str(os.getpid()))).touch()
+shell.run_cell("print(gcm_result.code)\n%reload_ext runtime")
+print(sorted(os.listdir()) == [gcm_file.replace("PID", str(os.getpid()))])
+shell.run_cell("%%gcm -n 4 --set x='\npass")
+shell.run_cell("print('gcm_result' in dir())")
+os.unlink(gcm_file.replace("PID", str(os.getpid())))
+print("---")
+shell.run_cell("%%gcm --help\npass")
+print("---")
 threading.Thread(target=interrupt).start()
 shell.run_cell("%%gcm -n 1\nimport time\nopen('goes', 'w')\ntime.sleep(600)")
 print("---", sorted(os.listdir()))
@@ -124,12 +136,17 @@ def test_a_cell_that_fails_or_is_interrupted_is_one_message_and_leaves_nothing(
     tmp_path: Path,
 ) -> None:
     done = in_ipython(CELL, folder=tmp_path)
-    failed, refused, interrupted, left = done.stdout.split("---")
+    failed, refused, again, helped, interrupted, left = done.stdout.split("---")
     assert failed.startswith("said\n"), done
     assert "RunFailed: rank " in failed
     assert "ValueError: no good" in failed
     assert "runs.py" not in failed
     assert refused.startswith("\nUsageError: unrecognized arguments: --nn")
+    assert again == (
+        "\n0\nTrue\nUsageError: %%gcm -n 4 --set x=': No closing quotation. It is read as by a"
+        " shell: close all quotes\nFalse\n"
+    )
+    assert helped.endswith("UsageError: nothing was started: --help and its like only print\n")
     assert interrupted == (
         "\nGridError: the run was interrupted, and all its processes have ended\n"
     )
