@@ -135,7 +135,7 @@ def test_a_program_that_mpiexec_starts_is_one_cluster_without_other_codes(tmp_pa
         '<emulate clusters="2" ranks="1"/></deployment>'
     )
     apart = gcm_deploy("apart.xml", cwd=tmp_path)
-    refusal = 'gcm_comm: with comm-world="cluster" this program sees its own cluster only'
+    refusal = ': with comm-world="cluster" this program sees its own cluster only'
     assert (apart.returncode, refusal in apart.stderr) == (15, True)
 
 
@@ -167,3 +167,25 @@ def test_a_library_in_a_rank_of_python_asks_the_same(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(IN_A_RANK)
     done = gcm_deploy("--emulate", "1x2x2", "program.py", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "4 0 2 2\n" * 4, "")
+
+
+def test_a_library_that_sees_one_cluster_of_several_says_so_where_it_would_save(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "own.c").write_text(LIBRARY)
+    compile_c(tmp_path / "own.c", tmp_path / "libown.so", "-shared", "-fPIC")
+    (tmp_path / "program.py").write_text(
+        "import ctypes\nfrom mpi4py import MPI\n"
+        "print(ctypes.CDLL('./libown.so').before() == MPI.ERR_OTHER)\n"
+    )
+    for world, cause in (
+        ('comm-world="cluster"', 'with comm-world="cluster" this program sees its own'),
+        ('failures="return"', "it sees its own cluster only: with failures="),
+    ):
+        (tmp_path / "apart.xml").write_text(
+            f'<deployment><application script="program.py" {world}/>'
+            '<emulate clusters="2" ranks="1"/></deployment>'
+        )
+        done = gcm_deploy("apart.xml", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (0, "True\n" * 2), done.stderr
+        assert f"gcm_before_walltime: {cause}" in done.stderr

@@ -45,6 +45,12 @@ tokens: Tokens | None = None
 """None until the library is there and knows the communicators."""
 
 
+ALONE = "GCM_CLUSTER_ALONE"
+"""The variable that tells code in C why it sees one cluster of several; `gcm.h` reads it."""
+
+OF_CLUSTER = 'with comm-world="cluster" this program sees its own cluster only'
+
+
 def why_not() -> str:
     """See to it that code in C finds the grid behind handles; return why it will not, or ""."""
     return "this process is no rank of a grid" if library is None else library.serve()

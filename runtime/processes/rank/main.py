@@ -185,10 +185,11 @@ def _run_python(options: RankOptions) -> tuple[int, str, BaseException | None]:
 
 def _run_executable(options: RankOptions, end: _End) -> tuple[int, dict[str, Any]]:
     from runtime.mpi.process.native import without_network
+    from runtime.mpi.process.native_code import ALONE, OF_CLUSTER
     from runtime.processes.rank.program import run_executable
 
     network = without_network(os.environ) if options.is_on_one_host else {}
-    network["GCM_CLUSTER_ALONE"] = "1"  # `gcm.h` does not take it for a program without a grid
+    network[ALONE] = OF_CLUSTER
     code, number = run_executable(options.path, options.arguments, end.watch, network)
     return code, {"signal": number}
 
@@ -240,8 +241,10 @@ def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> N
         if not options.goes_on:
             waits.end_now = before_end(waits.last)
     else:
+        from runtime.mpi.process.native_code import ALONE, OF_CLUSTER
         from runtime.mpi.surface.lifetime import put_into_mpi4py
 
+        os.environ[ALONE] = OF_CLUSTER
         put_into_mpi4py()
 
 

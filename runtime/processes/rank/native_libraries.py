@@ -93,6 +93,8 @@ class NativeLibraries:
         with self._lock:
             if self._why is None:
                 self._why = self._load()
+                if self._why:
+                    os.environ[native_code.ALONE] = f"it sees its own cluster only: {self._why}"
         if not self._why:
             self.communicators_are_made()
         return self._why
