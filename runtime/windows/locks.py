@@ -11,8 +11,11 @@ class LockQueue:
     Shared ones are granted together, but none that came later than an exclusive one that waits.
 
     >>> lock = LockQueue()
-    >>> lock.ask(1, exclusive=False), lock.ask(2, exclusive=True), lock.ask(3, exclusive=False)
-    (True, False, False)
+    >>> lock.ask(1, exclusive=False)
+    >>> lock.ask(2, exclusive=True)
+    >>> lock.ask(3, exclusive=False)
+    >>> [lock.waits(one) for one in (1, 2, 3)]
+    [False, True, True]
     >>> lock.give_back(1), lock.give_back(2)
     ([2], [3])
     """
@@ -24,10 +27,10 @@ class LockQueue:
         """Whether its holder has it alone."""
         self._waiting: deque[tuple[int, bool]] = deque()
 
-    def ask(self, source: int, *, exclusive: bool) -> bool:
-        """Ask for the lock; return whether it is granted at once."""
+    def ask(self, source: int, *, exclusive: bool) -> None:
+        """Ask for the lock, which may be granted at once."""
         self._waiting.append((source, exclusive))
-        return source in self._grant()
+        self._grant()
 
     def waits(self, source: int) -> bool:
         """Return whether a process has asked for the lock and does not have it."""

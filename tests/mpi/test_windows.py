@@ -221,7 +221,10 @@ def test_wrong_calls_have_the_class_that_mpi_wants_and_say_who_and_where(
         raised(lambda: window.Flush(1))
         raised(window.Wait)
         raised(lambda: window.Attach(bytearray(8)))
+        other = MPI.Win(window)
         window.Free()
+        raised(lambda: other.Lock(1))
+        raised(other.Free)
         """
     )
     lines = said[0][1::2]
@@ -235,6 +238,7 @@ def test_wrong_calls_have_the_class_that_mpi_wants_and_say_who_and_where(
     assert "nothing is locked" in lines[5]
     assert "Post was not called" in lines[6]
     assert lines[7].startswith("ERR_RMA_FLAVOR")
+    assert lines[8:] == ["ERR_WIN the window was freed already, by another handle of it"] * 2
 
 
 @on("1+1")

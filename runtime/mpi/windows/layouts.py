@@ -39,9 +39,18 @@ def layout_of(datatype: MPI.Datatype) -> TypeLayout:
     extent = datatype.extent
     if combiner == "STRUCT":
         return _struct(told, extent)
-    one = layout_of(inner)
+    one = _layout_of_part(inner)
     runs = _runs(combiner, one, told)
     return TypeLayout(_positions(datatype) if runs is None else joined(runs), extent, one.basics)
+
+
+def _layout_of_part(part: MPI.Datatype) -> TypeLayout:
+    """Return the layout of what a datatype is made of, which MPI has given to be freed."""
+    try:
+        return layout_of(part)
+    finally:
+        if not part.is_predefined:
+            part.Free()
 
 
 _of_named: dict[int, TypeLayout] = {}
@@ -61,7 +70,7 @@ def _struct(told: dict[str, Any], extent: int) -> TypeLayout:
     basics: frozenset[int] = frozenset()
     parts = zip(told["blocklengths"], told["displacements"], told["datatypes"], strict=True)
     for count, displacement, kind in parts:
-        one = layout_of(kind)
+        one = _layout_of_part(kind)
         basics |= one.basics
         runs += [run.moved(displacement) for run in repeated(one.runs, count, one.extent)]
     return TypeLayout(joined(runs), extent, basics)

@@ -166,6 +166,7 @@ def _either(name: str, is_told: bool) -> Callable[..., Any]:
         grid = self._grid
         if grid is None:
             return native(self, *args, **kwargs)
+        _check_lives(grid)
         if is_told:
             write_down(f"Win.{name}", grid.comm)  # no name of a request's call
         try:
@@ -174,6 +175,14 @@ def _either(name: str, is_told: bool) -> Callable[..., Any]:
             _fail(self, name, fault)
 
     return named_like(native, call)
+
+
+def _check_lives(grid: GridWindow) -> None:
+    """Refuse a window that was freed: nobody may call the error handler of its handle."""
+    if grid.is_freed:
+        error = MPI.Exception(MPI.ERR_WIN)
+        error.add_note("the window was freed already, by another handle of it")
+        raise error
 
 
 def _fail(win: Win, name: str, fault: Exception) -> None:
@@ -201,6 +210,7 @@ def free(win: Win) -> None:
     """Free a window over several clusters."""
     grid = win._grid
     assert grid is not None, "it has members in several clusters"
+    _check_lives(grid)
     write_down("Win.Free", grid.comm)
     try:
         if not grid.is_broken:  # else calls that have failed may have left an epoch open
@@ -217,6 +227,7 @@ def free(win: Win) -> None:
         MPI.Win.Free(win)
         _windows.pop(handle, None)
         win._grid = None
+        grid.is_freed = True
 
 
 def _check_handle(win: Win) -> None:

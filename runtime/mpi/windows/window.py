@@ -68,6 +68,9 @@ class GridWindow:
     which the caller turns into MPI's errors.
     """
 
+    is_freed = False
+    """Whether it is given up; the program may have copies of its handle."""
+
     def __init__(
         self, comm: Any, parent: CommunicatorMembers, native: MPI.Win, memory: memoryview | None
     ) -> None:
@@ -656,7 +659,8 @@ class GridWindow:
             what = self._what("a Post", rank)
             with steps.goes_on():
                 self._wait(what, (self.members.peers[rank],), lambda at=rank: self.posts[at] > 0)  # type: ignore[misc]  # a default of a lambda
-                self.posts[rank] -= 1
+                with self.engine.lock:
+                    self.posts[rank] -= 1
         steps.tell()
 
     def Complete(self) -> None:
