@@ -8,13 +8,17 @@ packed, as they travel.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import gcd
 from struct import Struct
 from typing import Any, NamedTuple
 
 _RUN = Struct("<4q")
 
 _CODES: dict[int, Any] = {1: "B", 2: "H", 4: "I", 8: "Q"}
-"""Blocks of these sizes are copied by strides, without a loop."""
+"""Words of these sizes are copied by strides, those at one place of all blocks at once."""
+
+_FEW = 32
+"""Blocks of more words than this are copied one by one: a step in Python costs about as much."""
 
 
 class Run(NamedTuple):
@@ -149,10 +153,11 @@ def _pairs(
         end = at + length * count
         if count == 1:
             yield memory[start : start + length], data[at:end]
-        elif length in _CODES and stride > 0 and stride % length == 0:
-            code, span = _CODES[length], stride * (count - 1) + length
-            whole = memory[start : start + span].cast(code)
-            yield whole[:: stride // length], data[at:end].cast(code)
+        elif stride > 0 and 0 < length <= min(_FEW, count) * (word := gcd(length, stride, 8)):
+            code, span = _CODES[word], stride * (count - 1) + length
+            whole, part = memory[start : start + span].cast(code), data[at:end].cast(code)
+            for place in range(length // word):
+                yield whole[place :: stride // word][:count], part[place :: length // word]
         else:
             for place in range(count):
                 first = start + stride * place
