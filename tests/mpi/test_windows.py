@@ -9,7 +9,9 @@ from textwrap import dedent
 
 import pytest
 
+from tests.commands import gcm_deploy
 from tests.grids import Grid, SharedGrid, on
+from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
 from tools.on_grids import COMMAND, ROOT, descriptor, environment
 
 pytestmark = pytest.mark.mpi
@@ -490,6 +492,52 @@ def test_it_is_told_who_has_the_lock_that_a_rank_waits_for(tmp_path: Path) -> No
     told = "an MPI call at stuck.py:13, which waits for the lock of its own memory, which rank 1"
     assert told in done.stderr
     assert done.returncode == 0
+
+
+OF_TWO_MPIS = """<deployment name="mixed"><application script="reduced.py"/><grid>
+  <site name="one"><cluster name="mpich"><mpi ranks="1" command-path="{mpich}/mpiexec"/></cluster>
+  </site>
+  <site name="two"><cluster name="openmpi">
+    <front-end python="{other}/python"/><mpi ranks="1" command-path="{other}/mpiexec"/></cluster>
+  </site></grid>
+</deployment>
+"""
+
+
+def test_an_operation_that_the_mpi_of_the_target_does_not_know_is_refused(
+    open_mpi: Path,  # noqa: F811 - the fixture
+    tmp_path: Path,
+) -> None:
+    mpich = Path(sys.executable).parent
+    if not (mpich / "mpicc").exists():
+        pytest.skip("the wheel of MPICH, which has mpicc, is needed")
+    (tmp_path / "reduced.py").write_text(
+        dedent(
+            """
+            from mpi4py import MPI
+            world = MPI.COMM_WORLD
+            window = MPI.Win.Allocate(8, 1, comm=world)
+            window.Fence()
+            try:
+                window.Accumulate([bytes(8), MPI.BYTE], 1 - world.rank, op=MPI.SUM)
+            except MPI.Exception as error:
+                print(error.error_class == MPI.ERR_OP, *error.__notes__)
+            window.Accumulate([bytes([3] * 8), MPI.UINT8_T], 1 - world.rank, op=MPI.SUM)
+            window.Fence()
+            print(list(window.tomemory()))
+            window.Free()
+            """
+        )
+    )
+    mixed = OF_TWO_MPIS.format(mpich=mpich, other=open_mpi)
+    (tmp_path / "mixed.xml").write_text(mixed)
+    done = gcm_deploy("--quiet", "mixed.xml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [
+        "True Win.Accumulate: SUM is not defined for elements of type BYTE",
+        "True Win.Accumulate: the MPI of rank 0 does not define SUM of elements of type BYTE",
+        *["[3, 3, 3, 3, 3, 3, 3, 3]"] * 2,
+    ]
 
 
 def test_random_programs_do_what_the_model_does() -> None:

@@ -45,7 +45,15 @@ from runtime.services import BodyHere, Effect, SendRequest, ServicePort, several
 from runtime.services.port import SEVERAL
 from runtime.topology import member_in_words
 from runtime.windows.epochs import Epoch, WindowEpochs, WrongEpoch
-from runtime.windows.requests import AT_ONCE, NO_OP, AnswerCode, RequestHeader, RequestKind
+from runtime.windows.requests import (
+    AT_ONCE,
+    BASIC_TYPES,
+    NO_OP,
+    REDUCTIONS,
+    AnswerCode,
+    RequestHeader,
+    RequestKind,
+)
 from runtime.windows.runs import bounds_of, packed, pieces, size_of
 from runtime.windows.target import AttachedMemory, OneMemory, WindowTarget
 
@@ -350,7 +358,8 @@ class GridWindow:
             basic = basic_of(place.basics)
             operation = operation_of(op, basic)
             if self._defined is not None and (operation, basic) not in self._defined[rank]:
-                text = f"the MPI of rank {rank} does not define {op.name} for these elements"
+                reduction = f"{REDUCTIONS[operation]} of elements of type {BASIC_TYPES[basic]}"
+                text = f"the MPI of rank {rank} does not define {reduction}"
                 raise WrongArgument(Wrong.OPERATION, text)
             start = self._start(rank, place, name)
             data = memoryview(b"") if operation == NO_OP else _flat(spec.pack())
