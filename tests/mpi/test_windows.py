@@ -365,6 +365,34 @@ def test_a_revocation_ends_a_free_that_waits_for_the_one_that_knows_of_it(
 
 
 @on("1+1")
+def test_a_revocation_ends_a_fence_though_who_revokes_does_not_use_the_window(
+    shared: SharedGrid,
+) -> None:
+    said = shared(
+        """
+        import time
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        comm = world.Dup()
+        window = MPI.Win.Allocate(8, 8, comm=comm)
+        window.Fence()
+        if world.rank == 0:
+            time.sleep(0.5)  # the other one is in Fence by then
+            comm.Revoke()
+            world.recv(source=1)
+        else:
+            try:
+                window.Fence()
+            except MPI.Exception as error:
+                print(error.error_class == MPI.ERR_REVOKED)
+            world.send(None, 0)
+        window.Free()
+        """
+    )
+    assert said == {0: [], 1: ["True"]}
+
+
+@on("1+1")
 def test_who_has_accessed_too_much_takes_part_in_the_fence_of_the_others(
     shared: SharedGrid,
 ) -> None:

@@ -43,6 +43,8 @@ class Recovery(LossHandler):
         """The members of all groups, without gaps."""
         self.revoked_by: int | None = None
         """Who has revoked the communicator, None if nobody has."""
+        self.closed_with_it: list[Recovery] = []
+        """Those of communicators that serve this one: what waits in them is to fail with it."""
         self._life: CommunicatorLife | None = None
         self._agreements: Agreements | None = None
 
@@ -187,6 +189,8 @@ class Recovery(LossHandler):
     def _close(self, closing: Callable[[], FailureError]) -> None:
         self.closing = closing
         self._driver.shut(self._members)
+        for one in self.closed_with_it:
+            one._close(closing)
 
     def _be_revoked(self, by: int, told: Sequence[int]) -> None:
         self.revoked_by = by

@@ -56,10 +56,18 @@ class FirstError:
 class WindowLosses(LossHandler):
     """Why calls at a window are refused: its communicator is closed, or a rank has given it up."""
 
-    def __init__(self, parent: LossHandler, own: Recovery, name_of: Callable[[int], str]) -> None:
+    def __init__(self, parent: Recovery, own: Recovery, name_of: Callable[[int], str]) -> None:
         """Know the communicator of the program, and the duplicate that the window has."""
         super().__init__()
         self._parent, self._own, self._name_of = parent, own, name_of
+
+    def begin(self) -> None:
+        """Let calls on the duplicate fail with the communicator; the lock is held."""
+        self._parent.closed_with_it.append(self._own)
+
+    def end(self) -> None:
+        """Let it alone again; the lock is held."""
+        self._parent.closed_with_it.remove(self._own)
 
     @property
     def is_closed(self) -> bool:

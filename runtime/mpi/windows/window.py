@@ -110,9 +110,9 @@ class GridWindow:
         self._head = HEAD.pack(m.context, True, m.engine.me, SERVED)
         with self.engine.lock:
             port_of(self.engine).open(m.context, self)
-        size = 0 if memory is None else len(memory)
+            self._losses.begin()
         unit, library = native.Get_attr(MPI.WIN_DISP_UNIT), MPI.Get_library_version()
-        told = comm.allgather((size, unit, library))
+        told = comm.allgather((len(memory or b""), unit, library))
         self._sizes = [one for one, _, _ in told]
         self._units = [one for _, one, _ in told]
         self._defined: list[frozenset[tuple[int, int]]] | None = None
@@ -808,6 +808,7 @@ class GridWindow:
         finally:
             with self.engine.lock:
                 port_of(self.engine).close(self.members.context)
+                self._losses.end()
                 self.target.memory = OneMemory(memoryview(b""))
             self.comm.Free()
         steps.tell()
