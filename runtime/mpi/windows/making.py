@@ -56,19 +56,12 @@ def make(cls: type[Win], name: str, args: Sequence[Any], kwargs: Mapping[str, An
         if part is not None:
             part.native.Free()
         raise
-    grid.shared, grid.flavor = part.shared, _FLAVORS[name]
+    flavor = name.rpartition("_")[2].upper()  # such as SHARED of Allocate_shared
+    grid.shared, grid.flavor = part.shared, getattr(MPI, f"WIN_FLAVOR_{flavor}")
     made = MPI.Win.__new__(cls, part.native)
     made._grid = grid
     _windows[part.native.handle] = made
     return handle_as_asked(made, MPI.ERRORS_ARE_FATAL)
-
-
-_FLAVORS = {
-    "Allocate": MPI.WIN_FLAVOR_ALLOCATE,
-    "Allocate_shared": MPI.WIN_FLAVOR_SHARED,
-    "Create": MPI.WIN_FLAVOR_CREATE,
-    "Create_dynamic": MPI.WIN_FLAVOR_DYNAMIC,
-}
 
 
 @dataclass(slots=True)
