@@ -19,7 +19,6 @@ ALLOWED = {
     "runtime/mpi/collectives/measuring.py": "the calls that are measured, with their arguments",
     "runtime/mpi/from_c/collectives.py": "what reads the arguments of each in C",
     "runtime/mpi/from_c/point_to_point.py": "what reads the arguments of each in C",
-    "runtime/mpi/windows/making.py": "which kind of window each makes",
     "runtime/shim/functions.py": "what the library of C asks, by the numbers of that",
     "tools/random_programs/gatherings.py": "how messages from any rank are received in programs",
     "tools/random_programs/running_collectives.py": "who gives one object, and who one for each",
