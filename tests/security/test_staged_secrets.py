@@ -35,7 +35,7 @@ def test_secrets_beside_a_program_stay_here(tmp_path: Path, far_host: Sshd) -> N
     (home / "list.py").write_text(LISTING)
     (home / ".gcmignore").write_text("quiet.key\n!.ssh\n!.ssh/\n")
     made = {**environment(), "HOME": str(tmp_path)}
-    for words in (["create", "ourlab"], ["invite", "alice", "--user"]):
+    for words in (["create", "ourlab"], ["invite", "alice", "--user", "-o", "alice.credential"]):
         subprocess.run([*PEER, "lab", *words], cwd=home, env=made, check=True, capture_output=True)
     credential = home / "alice.credential"
     shutil.copy(credential, home / "deep/notes.txt")

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from runtime.launchers import family
-from runtime.launchers.guard import catch_signals, collect_children, end_with
+from runtime.launchers.guard import catch_signals, collect_children, end_with, shared_by
 from runtime.launchers.mpiexec import MANAGER_BROKEN, MANAGER_NAME
 from runtime.launchers.ranks import report_end
 from runtime.launchers.segments import orphaned_segments, remove_segments
@@ -274,10 +274,14 @@ class ProcessManager:
 
 
 def _end(ranks: Iterable[RankProcess]) -> None:
-    """Kill ranks that run, and the native programs that some of them have started."""
+    """Kill ranks that run, and then the native programs that some of them have started.
+
+    In this order: a rank whose program is killed before it would say that this was how it ended.
+    """
     pids = {one.pid for one in ranks if one.pid and not one.has_ended}
-    pids |= family.descendants(pids, family.processes())
-    remove_segments(end_with(pids, family.KILL))
+    below = family.descendants(pids, family.processes())
+    shared = shared_by(below)
+    remove_segments(shared | end_with(pids, family.KILL) | end_with(below, family.KILL))
 
 
 def _say(words: str) -> None:

@@ -127,7 +127,7 @@ def test_what_stays_at_a_peer_that_died_is_at_an_address_and_not_at_a_name_of_th
     (typed,) = (one for one in SITUATIONS if one.name == "lab, a peer dies")
     with programs_and_lab(with_lab=True) as (folder, lab):
         printed = type_command(typed, folder, lab, terminal=False).printed.decode()
-    found = re.search(r"stay in (\S+):(\S+)\. Bring .* && scp -r (\S+):(\S+)/\. \S+\n", printed)
+    found = re.search(r"stay in (\S+):(\S+)\. Ask .* && scp -r (\S+):(\S+)/\. \S+\n", printed)
     assert found is not None, printed
     assert found[1] == found[3] == "127.0.0.1"
     assert found[2] == found[4]
