@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from gcm.records import dataclass
 from runtime.machine.table import decoded
 from runtime.membership.bind_address import NOT_ADVERTISED
+from runtime.part_names import cluster_of
 from runtime.rank_name import ClusterName, RankName
 from runtime.topology import NO_NAMES, Grid, RankNames
 
@@ -96,7 +97,7 @@ def everybody(link: RankLink, pickled: bytes = b"") -> Everybody:
         residents.append(Resident(identifier, host, machine, tuple(addresses), incarnation))
     # To who was there at first they are news, which come with the next view.
     if pickled or link.is_again or wrapper.settings.replicas > 1:
-        residents += replacing(table, len(residents))
+        residents += replacing(table, grid)
     me = RankName.parse(link.name)
     limit = min(tag_limits, default=None)
     names = NO_NAMES if pickled else _names(grid, wrapper.settings)
@@ -122,9 +123,16 @@ def _names(grid: Grid, settings: RankSettings) -> RankNames:
     return RankNames.of_grid(grid, world=world, is_of_cluster=is_of_cluster)
 
 
-def replacing(table: Sequence[Report], first: int) -> list[Resident]:
-    """Return those that have taken the places of lost ranks; the first has this index."""
-    found = [one for one in table if one.get("index", -1) >= first]
+def replacing(table: Sequence[Report], grid: Grid, known: int = 0) -> list[Resident]:
+    """Return those that have taken the places of lost ranks of a grid, but the first `known`.
+
+    Their index in the table counts those of all codes, and says who came first. In the grid of one
+    code the others have no ranks; all of its ranks number those of their own alike, from its size
+    on.
+    """
+    mine = {f"{site}:{number}" for site, number, one in grid.clusters() if one.size}
+    told = sorted((one for one in table if "index" in one), key=lambda one: int(one["index"]))
+    own = [one for one in told if cluster_of(one["rank"]) in mine]
     return [
         Resident(
             RankName.parse(one["rank"]),
@@ -133,5 +141,5 @@ def replacing(table: Sequence[Report], first: int) -> list[Resident]:
             tuple(one["doors"][1]),
             one["incarnation"],
         )
-        for one in sorted(found, key=lambda one: int(one["index"]))
+        for one in own[known:]
     ]

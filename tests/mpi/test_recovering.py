@@ -437,3 +437,43 @@ def test_a_request_from_any_source_outlives_a_loss_and_goes_on_once_that_is_ackn
         "False (False, None)",
         "at last True b'ok' False",
     ]
+
+
+CODES = """<deployment name="codes">
+  <application name="one" script="lives.py" recovery="rebuild" clusters="s/one"/>
+  <application name="two" script="lives.py" recovery="rebuild" clusters="s/two"/>
+  <grid><site name="s">
+    <cluster name="one"><mpi ranks="2"/></cluster>
+    <cluster name="two"><mpi ranks="2"/></cluster>
+  </site></grid></deployment>"""
+
+LIVES = """
+import os, time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+life = world.Get_attr(MPI.FT_INCARNATION)
+if life > 1:
+    time.sleep(0.3)  # what it is told at its start is heard before it joins
+    world = world.Dup()
+while True:
+    try:
+        lives = world.allgather(life)
+        if lives[-1] == 3:
+            break
+        if world.rank == world.size - 1:
+            os._exit(9)
+    except MPI.Exception:
+        world = world.Dup()
+print(*lives, flush=True)
+"""
+
+
+def test_codes_that_lose_the_same_rank_twice_each_go_on_with_a_third(tmp_path: Path) -> None:
+    (tmp_path / "lives.py").write_text(LIVES)
+    (tmp_path / "codes.xml").write_text(CODES)
+    done = subprocess.run(
+        [*COMMAND, "--quiet", "codes.xml"],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [line.rpartition("] ")[2] for line in done.stdout.splitlines()] == ["1 3"] * 4

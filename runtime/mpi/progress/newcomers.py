@@ -53,13 +53,14 @@ class Newcomers:
         from runtime.wire.opening import learn_front_ends
 
         reports, place, driver = decoded(table), self._place, self._driver
-        for one in replacing(reports, len(place.everybody)):
+        size = place.grid.size
+        for one in replacing(reports, place.grid, len(place.everybody) - size):
             place.replace(one.identifier, one.incarnation, one.host)
         connections = driver.connections
         if not isinstance(connections, PeerConnections):
             return
         learn_front_ends(connections, reports)
-        for one in replacing(reports, connections.size):
+        for one in replacing(reports, place.grid, connections.size - size):
             site = place.grid.sites[one.identifier.site]
             name = f"{site.name}/{site.clusters[one.identifier.number].name}"
             connections.add(Party.of(one, name, place.names))

@@ -51,7 +51,7 @@ class ReplicaNewcomers:
         self._link, self._driver, self._connections = link, driver, connections
         self._waits = waits
         self._residents: list[Resident] = list(known.residents)
-        self._cluster_name, self._names = known.cluster_name, known.names
+        self._grid, self._cluster_name, self._names = known.grid, known.cluster_name, known.names
         self._given = b""
         connections.is_joining, connections.take = link.is_again, self.take
         self._is_waiting = False
@@ -86,7 +86,7 @@ class ReplicaNewcomers:
         """Know who has taken the place of whom."""
         below = self._connections.below
         first = len(self._residents)
-        for one in replacing(decoded(table), first):
+        for one in replacing(decoded(table), self._grid, first - self._grid.size):
             self._residents.append(one)
             self._connections.know(
                 self._connections.rank_of(self.place_of(len(self._residents) - 1))

@@ -85,6 +85,10 @@ def play_program(scenario: ProgramScenario, *, keeps_tape: bool = False) -> Play
     return PlayedProgram(scenario, failures, world.tape, world.now)
 
 
+OTHERS = 3
+"""Ranks of other codes of the run: the launcher numbers those of all, a rank those of its own."""
+
+
 class RanksKeeper(Actor):
     """The launcher as far as ranks need it: tells of ends, and has others started in their places.
 
@@ -96,7 +100,7 @@ class RanksKeeper(Actor):
         self._made = made
         self.deaths: dict[str, RankDeath] = {}
         self._asked: list[tuple[str, str]] = []
-        self._replacements = Replacements(made.grid.size)
+        self._replacements = Replacements(made.grid.size + OTHERS)
 
     def handle(self, event: Event, now: float) -> list[Effect]:  # noqa: ARG002 - as actors do
         """Let something happen to it."""
