@@ -78,7 +78,8 @@ EXPORTED void gcm_python_has_ended(void) {
    locally. So all but names of MPI are left to it by a jump, which leaves the caller as it is. */
 __attribute__((optimize("optimize-sibling-calls")))
 static void *find_function(void *handle, const char *name) {
-    int is_of_mpi = !strncmp(name, "MPI_", 4) || !strncmp(name, "PMPI_", 5);
+    const char *public_name = name + (*name == 'P');
+    int is_of_mpi = !strncmp(public_name, "MPI_", 4) || !strncmp(public_name, "MPIX_", 5);
     void *found = is_of_mpi && handle != RTLD_NEXT ? dlsym(handle, name) : NULL;
     if (!found) return dlsym(handle, name);
     void *here = in_place_of(name, found);

@@ -387,9 +387,20 @@ def test_a_revocation_ends_a_fence_though_who_revokes_does_not_use_the_window(
                 print(error.error_class == MPI.ERR_REVOKED)
             world.send(None, 0)
         window.Free()
+        again = world.Dup()
+        if world.rank == 0:
+            time.sleep(0.5)  # the other one waits for this one to make a window
+            again.Revoke()
+            world.recv(source=1)
+        else:
+            try:
+                MPI.Win.Allocate(8, 8, comm=again)
+            except MPI.Exception as error:
+                print(error.error_class == MPI.ERR_REVOKED)
+            world.send(None, 0)
         """
     )
-    assert said == {0: [], 1: ["True"]}
+    assert said == {0: [], 1: ["True", "True"]}
 
 
 @on("1+1")

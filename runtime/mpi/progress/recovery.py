@@ -186,6 +186,12 @@ class Recovery(LossHandler):
         abort(1, lost)
         leave(1)  # before the program can catch anything
 
+    def close_with_it(self, one: Recovery) -> None:
+        """Let calls on a communicator that serves this one fail with it; the lock is held."""
+        self.closed_with_it.append(one)
+        if self.closing is not None:
+            one._close(self.closing)
+
     def _close(self, closing: Callable[[], FailureError]) -> None:
         self.closing = closing
         self._driver.shut(self._members)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, wraps
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any, NoReturn
@@ -19,7 +20,7 @@ from runtime.mpi.values.faults import Wrong, WrongArgument, as_mpi, check_kind
 from runtime.mpi.values.handles import named_like
 from runtime.mpi.windows.face import Win, native_handle
 from runtime.mpi.windows.shared_memory import SharedMemory, share
-from runtime.mpi.windows.window import GridWindow
+from runtime.mpi.windows.window import GridWindow, port_of
 from runtime.windows.epochs import WrongEpoch
 
 _windows: dict[int, Win] = {}
@@ -40,6 +41,37 @@ def make(cls: type[Win], name: str, args: Sequence[Any], kwargs: Mapping[str, An
     give_methods()
     write_down(name, comm)
     own = comm.Dup()
+    with _failing_with(comm, own):
+        grid, part = _made(own, comm, name, given)
+    flavor = name.rpartition("_")[2].upper()  # such as SHARED of Allocate_shared
+    grid.shared, grid.flavor = part.shared, getattr(MPI, f"WIN_FLAVOR_{flavor}")
+    made = MPI.Win.__new__(cls, part.native)
+    made._grid = grid
+    _windows[part.native.handle] = made
+    return handle_as_asked(made, MPI.ERRORS_ARE_FATAL)
+
+
+@contextmanager
+def _failing_with(comm: Any, own: Any) -> Iterator[None]:
+    """Let what waits in the duplicate of a new window fail with its communicator, until its `Free`.
+
+    Others may revoke that, or be lost, while this process still waits for them.
+    """
+    parent, made = comm._members.recovery, own._members
+    with made.engine.lock:
+        parent.close_with_it(made.recovery)
+    try:
+        yield
+    except BaseException:
+        with made.engine.lock:
+            port_of(made.engine).close(made.context)
+            parent.closed_with_it.remove(made.recovery)
+        own.Free()
+        raise
+
+
+def _made(own: Any, comm: Any, name: str, given: dict[str, Any]) -> tuple[GridWindow, _Part]:
+    """Return a window, and what this process has of it; raises what keeps any rank from it."""
     problem: Exception | None = None
     part: _Part | None = None
     try:
@@ -50,18 +82,11 @@ def make(cls: type[Win], name: str, args: Sequence[Any], kwargs: Mapping[str, An
     try:
         _agree(own, problem)
         assert part is not None, "there is no problem"
-        grid = GridWindow(own, comm._members, part.native, part.memory)
+        return GridWindow(own, comm._members, part.native, part.memory), part
     except BaseException:
-        own.Free()
         if part is not None:
             part.native.Free()
         raise
-    flavor = name.rpartition("_")[2].upper()  # such as SHARED of Allocate_shared
-    grid.shared, grid.flavor = part.shared, getattr(MPI, f"WIN_FLAVOR_{flavor}")
-    made = MPI.Win.__new__(cls, part.native)
-    made._grid = grid
-    _windows[part.native.handle] = made
-    return handle_as_asked(made, MPI.ERRORS_ARE_FATAL)
 
 
 @dataclass(slots=True)

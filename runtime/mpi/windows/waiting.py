@@ -61,10 +61,6 @@ class WindowLosses(LossHandler):
         super().__init__()
         self._parent, self._own, self._name_of = parent, own, name_of
 
-    def begin(self) -> None:
-        """Let calls on the duplicate fail with the communicator; the lock is held."""
-        self._parent.closed_with_it.append(self._own)
-
     def end(self) -> None:
         """Let it alone again; the lock is held."""
         self._parent.closed_with_it.remove(self._own)

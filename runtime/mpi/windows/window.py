@@ -110,7 +110,6 @@ class GridWindow:
         self._head = HEAD.pack(m.context, True, m.engine.me, SERVED)
         with self.engine.lock:
             port_of(self.engine).open(m.context, self)
-            self._losses.begin()
         unit, library = native.Get_attr(MPI.WIN_DISP_UNIT), MPI.Get_library_version()
         told = comm.allgather((len(memory or b""), unit, library))
         self._sizes = [one for one, _, _ in told]
@@ -642,9 +641,10 @@ class GridWindow:
                 self._flush(sorted({*self._touched, *self._unfinished}))
         with steps.goes_on():
             self._finish(sorted({*self._held, *self._unfinished}))
-        if self._losses.is_closed:
+        if (closed := self._losses.error) is not None:
             self._give_up()  # those that are in the reduction already would wait for this process
             steps.tell()
+            raise closed
         sent, mine = array("q", self._sent), array("q", [0])
         self.comm.Reduce_scatter_block(sent, mine)
         applied, epoch = self.target.applied, self._fences

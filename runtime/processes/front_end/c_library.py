@@ -36,7 +36,7 @@ def with_c_library(job: Job, folder: str, compiles: Callable[[], None] = lambda:
     try:
         needed = [*map(os.path.basename, all_libraries(path, environment))]
     except OSError as fault:
-        if not os.access(path, os.X_OK):
+        if not isinstance(fault, PermissionError) or not os.access(path, os.X_OK):
             return job  # the rank says so
         raise refused(
             program.path,
