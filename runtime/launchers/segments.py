@@ -27,9 +27,10 @@ _OF_MPI = tuple(
         "psm2_shm",
         "psm3_shm",
         "Intel_MPI",
+        "gcm-window-",
     )
 )
-"""How MPI libraries begin the names of theirs; whatever else is there belongs to programs."""
+"""How MPI libraries and our windows begin their names; all else there belongs to programs."""
 
 _GONE = " (deleted)"
 

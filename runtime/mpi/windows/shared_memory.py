@@ -38,20 +38,19 @@ def share(comm: Any, size: int) -> SharedMemory:
     connections = m.engine.connections
     is_one = connections is not None and connections.share_a_machine(m.peers)
     name, descriptor, problem = "", -1, ""
-    if all(comm.allgather(is_one)):
-        if comm.rank == 0:
-            try:
-                descriptor, name = _file(max(sum(sizes), 1))
-            except (OSError, OverflowError) as error:
-                problem = str(error)
-        name, problem = comm.bcast((name, problem))
-        if name and comm.rank:
-            with suppress(OSError):
-                descriptor = os.open(name, os.O_RDWR | os.O_CLOEXEC)
-    found = comm.allgather(descriptor >= 0)
-    if name and comm.rank == 0:
-        os.unlink(name)
+    all_share = all(comm.allgather(is_one))
+    if all_share and comm.rank == 0:
+        try:
+            descriptor, name = _file(max(sum(sizes), 1))
+        except (OSError, OverflowError) as error:
+            problem = str(error)
     try:
+        if all_share:
+            name, problem = comm.bcast((name, problem))
+            if name and comm.rank:
+                with suppress(OSError):
+                    descriptor = os.open(name, os.O_RDWR | os.O_CLOEXEC)
+        found = comm.allgather(descriptor >= 0)
         if problem:
             text = (
                 f"{_SHARED_FOLDER} has no room for {sum(sizes)} bytes that ranks share: {problem}"
@@ -64,7 +63,9 @@ def share(comm: Any, size: int) -> SharedMemory:
                 " comm.Split_type(MPI.COMM_TYPE_SHARED) do, and Win.Allocate serves all",
             )
         return SharedMemory(mmap.mmap(descriptor, max(sum(sizes), 1)), sizes)
-    finally:
+    finally:  # also where a rank was lost meanwhile
+        if name and comm.rank == 0:
+            os.unlink(name)
         if descriptor >= 0:
             os.close(descriptor)
 
