@@ -14,7 +14,7 @@ BY_FILE := --dist loadfile --no-loadscope-reorder
 PARALLEL := --numprocesses 2 $(BY_FILE)
 PARALLEL_SLOW := --numprocesses 6 $(BY_FILE)
 # What all of the quick or of the slow tests have shown.
-RESULTS = --junitxml build/results/$@.xml
+RESULTS = --junitxml build/results/$@.xml -o junit_logging=all -o junit_log_passing_tests=false
 BUDGET ?= 900
 
 BIN := $(VENV)/bin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tools.retried import LAST_LINES, cases, history
+from tools.retried import LAST_LINES, LONGEST_REPORT, MOST_RUNS, cases, history, keep
 
 CASE = '<testcase classname="tests.faults.test_odd" name="{name}" time="{time}">{report}</testcase>'
 FAILED = '<failure message="E">{}</failure>'
@@ -49,3 +49,34 @@ def test_each_test_that_ran_again_is_named_with_its_reason_and_what_became_of_it
 
 def test_a_run_in_which_nothing_failed_has_no_history(tmp_path: Path) -> None:
     assert list(history(cases(tmp_path / "none.xml"), cases(tmp_path / "again.xml"))) == []
+
+
+def test_whole_reports_and_what_was_printed_are_kept_of_a_few_runs(tmp_path: Path) -> None:
+    printed = "<system-out>said before</system-out>"
+    first = results(
+        tmp_path / "first.xml",
+        ("test_it[a/b c]", 31.2, FAILED.format(LONG) + printed),
+        ("test_loud", 1.0, FAILED.format("E" * 2 * LONGEST_REPORT)),
+    )
+    again = results(
+        tmp_path / "again.xml",
+        ("test_it[a/b c]", 1.2, ""),
+        ("test_loud", 1.0, FAILED.format("E  still")),
+    )
+    kept = tmp_path / "kept"
+    for run in range(MOST_RUNS + 3):
+        keep(cases(first), cases(again), kept / f"run{run:02}")
+    assert sorted(one.name for one in kept.iterdir()) == [
+        f"run{run:02}" for run in range(3, MOST_RUNS + 3)
+    ]
+    odd, loud = sorted((kept / "run10").iterdir())
+    assert (odd.name, loud.name) == ("0-test_it-a-b-c-.txt", "1-test_loud.txt")
+    assert odd.read_text().startswith("tests/faults/test_odd::test_it[a/b c]\n\nfirst:\n0\n1\n")
+    assert "the reason\n\n\nsaid before\n\nalone:\npassed" in odd.read_text()
+    assert LONGEST_REPORT < len(loud.read_text()) < 1.1 * LONGEST_REPORT
+    assert "alone:\nE  still" in loud.read_text()
+
+
+def test_a_run_in_which_nothing_failed_keeps_nothing(tmp_path: Path) -> None:
+    keep({}, {}, tmp_path / "kept" / "run")
+    assert not (tmp_path / "kept").exists()
