@@ -128,9 +128,10 @@ class CouplingMailbox:
             )
             self.peers.window(peer).sent(heavy)
             to, number = self.peers.incarnation_of(code), self.peers.next_number(peer)
-        # Large parts are not copied; the receiver accepts nothing but plain bytes.
-        whole = [pickle.PickleBuffer(part) for part in parts]
-        self._mail_to(path).deliver(self._member, self.peers.incarnation, to, number, tag, *whole)
+        mail, mine = self._mail_to(path), self.peers.incarnation
+        # Large parts are not copied; the receiver accepts nothing but plain bytes. No variable has
+        # such a buffer: before Python 3.12.4 the garbage collector crashes at one.
+        mail.deliver(self._member, mine, to, number, tag, *map(pickle.PickleBuffer, parts))
 
     def receive(
         self,

@@ -165,16 +165,26 @@ def _stable_stacks() -> list[tuple[int, list[FrameType]]]:
     longer knows who called it. While the innermost frame stays the same, everything below it stays
     too, so a stack counts only if it reads the same twice.
     """
-    me = threading.get_ident()
     done: dict[int, list[FrameType]] = {}
     for attempt in range(_ATTEMPTS):
-        tops = sys._current_frames()  # documented for this purpose, in spite of its name
+        tops = _tops_of_others()
         pending = {ident: list(_chain(tops[ident])) for ident in tops if ident not in done}
-        again = sys._current_frames()
+        again = _tops_of_others()
         for ident, stack in pending.items():
             last = attempt == _ATTEMPTS - 1
-            if ident != me and (last or stack == list(_chain(again.get(ident)))):
+            if last or stack == list(_chain(again.get(ident))):
                 done[ident] = stack
-        if len(done) >= len(again) - 1:
+        if len(done) >= len(again):
             break
     return list(done.items())
+
+
+def _tops_of_others() -> dict[int, FrameType]:
+    """Return the innermost frame of each other thread.
+
+    Who has his own frame in a variable makes a circle: all that the stacks of all threads have
+    would stay until the garbage collector comes.
+    """
+    tops = sys._current_frames()  # documented for this purpose, in spite of its name
+    del tops[threading.get_ident()]
+    return tops

@@ -7,6 +7,7 @@ written nothing and has no frame: the line that calls it names it.
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
 import time
@@ -144,8 +145,8 @@ class CallWatch:
         has_begun, begun.comm = begun.comm, None
         self._begun_on = has_begun or self._begun_on
         known = dict(of_threads)  # before: a thread that begins now is in no frames yet
-        frames = sys._current_frames()
-        for thread in known.keys() - frames.keys():
+        frames = tops_of_others()
+        for thread in known.keys() - frames.keys() - {_thread.get_ident()}:
             if of_threads.get(thread) is known[thread]:
                 del of_threads[thread]
         for thread, frame in frames.items():
@@ -276,6 +277,18 @@ def where(frame: FrameType) -> str:
     return f"{code.co_filename.rpartition('/')[2]}:{frame.f_lineno}{inside}"
 
 
+def tops_of_others() -> dict[int, FrameType]:
+    """Return the innermost frame of each thread but this one.
+
+    Who has his own frame in a variable makes a circle: all that the stacks of all threads have
+    would stay until the garbage collector comes. Pythons before 3.12.4 even crash there, at a
+    `PickleBuffer` of a `memoryview`, which a rank has on its stack while it sends.
+    """
+    tops = sys._current_frames()
+    del tops[_thread.get_ident()]
+    return tops
+
+
 def line_of(thread: int) -> str:
     """Return the line of the program that a thread is in; "" if it has ended."""
     frame = sys._current_frames().get(thread)
@@ -301,7 +314,7 @@ def stacks() -> tuple[tuple[str, str], ...]:
 
     names = _names_of_threads()
     found = []
-    for thread, frame in sys._current_frames().items():
+    for thread, frame in tops_of_others().items():
         name = names.get(thread)
         if name is None or name.startswith("gcm-"):
             continue
@@ -326,8 +339,6 @@ def _awaited() -> str:
 
 def _names_of_threads() -> dict[int, str]:
     """Return the names of Python's threads, without those that only listen for this package."""
-    import _thread
-
     threading = sys.modules.get("threading")
     if threading is None:
         main: int = getattr(_thread, "_get_main_thread_ident", lambda: 0)()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Annotated, Any, Protocol
 
@@ -426,3 +428,25 @@ def test_a_control_call_is_no_visit(in_thread: InThread) -> None:
     component.stop()
     assert component.state == "stopped"
     go_on.set()
+
+
+def test_a_look_for_calls_in_flight_keeps_nothing_of_what_other_threads_have() -> None:
+    come, go, known = threading.Event(), threading.Event(), list[weakref.ref[Slow]]()
+
+    def hold() -> None:
+        held = Slow()
+        known.append(weakref.ref(held))
+        come.set()
+        assert go.wait(WAIT)
+
+    gc.disable()
+    try:
+        thread = threading.Thread(target=hold)
+        thread.start()
+        assert come.wait(WAIT)
+        assert visits(()) == []
+        go.set()
+        thread.join()
+        assert known[0]() is None
+    finally:
+        gc.enable()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 from runtime.home import HOME
 from runtime.mpi.progress.latest_calls import LatestCall, begun, note, of_threads, write_down
 from runtime.mpi.surface.line_calls import waits_for_a_thread
-from runtime.mpi.surface.waiting_calls import CallOfThread, CallWatch
+from runtime.mpi.surface.waiting_calls import CallOfThread, CallWatch, stacks
 
 # As if they were of the package: what counts is the file of the code, and its name.
 OURS = """
@@ -116,6 +118,35 @@ def test_what_was_looked_at_keeps_nothing_of_a_thread_that_has_ended() -> None:
     assert seen(watch) == []
     assert program.thread.ident not in of_threads
     assert not watch._marks
+
+
+class Held:
+    """Something that a thread has in a variable."""
+
+
+@pytest.mark.parametrize("look", [lambda: CallWatch().look(), stacks], ids=["calls", "stacks"])
+def test_what_threads_have_on_their_stacks_goes_with_them_and_waits_for_no_garbage_collector(
+    look: Callable[[], object],
+) -> None:
+    come, go, known = threading.Event(), threading.Event(), list[weakref.ref[Held]]()
+
+    def hold() -> None:
+        held = Held()
+        known.append(weakref.ref(held))
+        come.set()
+        go.wait(60)
+
+    gc.disable()
+    try:
+        thread = threading.Thread(target=hold)
+        thread.start()
+        come.wait(60)
+        look()
+        go.set()
+        thread.join()
+        assert known[0]() is None
+    finally:
+        gc.enable()
 
 
 def test_a_thread_that_begins_while_others_are_looked_at_is_not_forgotten(
