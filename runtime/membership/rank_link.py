@@ -23,8 +23,9 @@ from runtime.rank_name import RankName
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.keys import member_name
-from runtime.transport.lean import HOST_SILENCE, LeanChannel
+from runtime.transport.lean import HANDSHAKE_SECONDS, HOST_SILENCE, LeanChannel
 from runtime.transport.messages import CALL, Target
+from runtime.transport.transports import socket_for
 
 if TYPE_CHECKING:
     import _socket
@@ -45,7 +46,7 @@ _MAIL, _NEWS, _CODE_ROUTES = CONTRACTS[Mail], CONTRACTS[CouplingNews], CONTRACTS
 _log = logger(__name__)
 
 
-class _Shared(LeanChannel):
+class SharedChannel(LeanChannel):
     """A channel on which several threads send."""
 
     __slots__ = ("_sending",)
@@ -57,6 +58,24 @@ class _Shared(LeanChannel):
     def _send(self, frame: Frame) -> None:
         with self._sending:
             super()._send(frame)
+
+
+def dial_front_end(
+    address: str,
+    credentials: Credentials,
+    cluster: str,
+    patience: float = HANDSHAKE_SECONDS,
+    *,
+    sockets: Callable[[str], tuple[_socket.socket, Any]] = socket_for,
+) -> SharedChannel:
+    """Connect a rank to the front-end of its cluster; raises as `LeanChannel.dial` does.
+
+    A front-end may stand still for as long as its host answers.
+    """
+    silence = _LATER * HOST_SILENCE
+    return SharedChannel.dial(
+        address, credentials, patience, peer=cluster, silence=silence, sockets=sockets
+    )
 
 
 class RankLink:
@@ -84,12 +103,8 @@ class RankLink:
         self.wrapper = RankWrapper(
             proved, self._dispatch, self._call_above, self._appeal, above=above
         )
-        self._channel = _Shared.dial(
-            bootstrap.address,
-            self.credentials,
-            bootstrap.patience,
-            peer=cluster,
-            silence=_LATER * HOST_SILENCE,
+        self._channel = dial_front_end(
+            bootstrap.address, self.credentials, cluster, bootstrap.patience
         )
         self._lock = _thread.allocate_lock()
         self._serving = _thread.allocate_lock()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from runtime.transport.credentials import AGREE, NONCE, Credentials, Dialler
 from runtime.transport.encryption import is_set_up, secured
@@ -37,6 +37,9 @@ from runtime.transport.messages import (
 from runtime.transport.round_trip import HostWatch
 from runtime.transport.transports import announce, end_when_silent, named_by_user, socket_for
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 HANDSHAKE_SECONDS = 10.0
 HOST_SILENCE = 20.0
 """Seconds after which a rank and its front-end give up the other's host if it does not answer."""
@@ -55,12 +58,14 @@ def dial(
     *,
     peer: str = "",
     silence: float = 0.0,
+    sockets: Callable[[str], tuple[_socket.socket, Any]] = socket_for,
 ) -> tuple[_socket.socket, str, bytes]:
     """Connect and prove; return the socket, the name of the listener, and what it already sent.
 
     `peer` is the name that the listener should have; it may be left out where all share a secret.
     Where `silence` seconds are given, the system asks its host from time to time, as `HostWatch`
-    needs it; an idle connection to one that does not answer ends after them.
+    needs it; an idle connection to one that does not answer ends after them. `sockets` returns the
+    socket for an address, and what to connect it to.
 
     Raises:
         Unreachable: nobody answers at `address` within `timeout` seconds.
@@ -68,7 +73,7 @@ def dial(
     """
     greeting = Dialler(credentials, os.urandom(NONCE), peer)
     deadline = time.monotonic() + timeout
-    made = _connected(address, timeout)
+    made = _connected(address, timeout, sockets)
     if silence:
         end_when_silent(made, silence, even_if_full=False)
     try:
@@ -102,8 +107,10 @@ def dial(
     return made, greeting.peer, greeting.rest
 
 
-def _connected(address: str, timeout: float) -> _socket.socket:
-    made, where = socket_for(address)
+def _connected(
+    address: str, timeout: float, sockets: Callable[[str], tuple[_socket.socket, Any]]
+) -> _socket.socket:
+    made, where = sockets(address)
     try:
         deadline = time.monotonic() + timeout
         made.settimeout(timeout)
@@ -156,9 +163,10 @@ class LeanChannel:
         *,
         peer: str = "",
         silence: float = 0.0,
-    ) -> LeanChannel:
+        sockets: Callable[[str], tuple[_socket.socket, Any]] = socket_for,
+    ) -> Self:
         """Connect to `peer` at `address`; raises as `dial` does."""
-        made = dial(address, credentials, timeout, peer=peer, silence=silence)
+        made = dial(address, credentials, timeout, peer=peer, silence=silence, sockets=sockets)
         return cls(*made, silence=silence)
 
     def fileno(self) -> int:

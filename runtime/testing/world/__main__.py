@@ -1,7 +1,7 @@
 """Run worlds: `python -m runtime.testing.world --seed 4711`, or `--seeds 1000` of them.
 
-A seed means a world of each kind: `messages` between ranks, `runs` of launcher and front-ends, and
-`labs` of peers, supernodes and users.
+A seed means a world of each kind: `messages` between ranks, `runs` of launcher and front-ends,
+`labs` of peers, supernodes and users, `links` of threads that wait for an answer, and `programs`.
 """
 
 from __future__ import annotations

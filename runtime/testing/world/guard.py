@@ -29,6 +29,8 @@ _FUNCTIONS = (
     (_thread, ("start_new_thread",)),
     (threading, ("_start_new_thread",)),
 )  # fmt: skip
+_LOCKS = ((_thread, ("allocate_lock",)), (threading, ("RLock",)))
+"""Whoever is watched may have the machine's, unless the world has its own."""
 
 
 class TouchedReality(BaseException):
@@ -70,6 +72,11 @@ class RealityGuard:
                     original = getattr(module, name)
                     refusing = _forbidden(f"{module.__name__}.{name}", original)
                     self._replaced.append((module, name, original, refusing))
+            for module, names in _LOCKS:
+                for name in names:
+                    original = getattr(module, name)
+                    offering = _offered(f"{module.__name__}.{name}", original)
+                    self._replaced.append((module, name, original, offering))
         self._depth += 1
         for module, function, _, replacing in self._replaced:
             setattr(module, function, replacing)
@@ -97,6 +104,13 @@ def _forbidden(what: str, original: Any) -> Callable[..., Any]:
         raise TouchedReality(f"{what} was asked at {_place(caller)}: no actor may")
 
     return refuse
+
+
+def _offered(what: str, original: Any) -> Callable[..., Any]:
+    def make(*args: Any, **kwargs: Any) -> Any:
+        return GUARD.offers.get(what, original)(*args, **kwargs)
+
+    return make
 
 
 def _audit(event: str, args: tuple[Any, ...]) -> None:

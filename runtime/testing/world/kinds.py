@@ -8,6 +8,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from gcm.records import dataclass
 from runtime.testing.world.lab_load import draw_lab, smaller_labs
 from runtime.testing.world.lab_playing import play_lab
+from runtime.testing.world.link_load import draw_link, smaller_links
+from runtime.testing.world.link_world import play_link
 from runtime.testing.world.load import draw
 from runtime.testing.world.program_load import ProgramScenario, draw_program, smaller_programs
 from runtime.testing.world.run_load import draw_run
@@ -71,6 +73,7 @@ KINDS: dict[str, WorldKind[Any]] = {
         WorldKind("messages", draw, play, smaller_messages),
         WorldKind("runs", draw_run, play_run, smaller_runs),
         WorldKind("labs", draw_lab, play_lab, smaller_labs),
+        WorldKind("links", draw_link, play_link, smaller_links),
         WorldKind("programs", draw_program, _play_program, smaller_programs),
     )
 }

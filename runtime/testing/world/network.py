@@ -19,6 +19,11 @@ from runtime.testing.world.engine import Actor, Effect, Event, World
 NEVER = float("inf")
 _ON_HOST = 20e-6  # seconds for what stays within one system
 _PIECE = 64 << 10
+_OFTEN = 0.5
+"""Seconds between two looks at an end that has time limits of its own."""
+_FIRST_PROBE = 5.0
+_LAST_RETRY = 924.0
+"""Seconds after which Linux gives up what nobody confirms, if nobody says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,7 @@ class NetworkLine:
     latency: float = 1e-4
     rate: float = 1e9
     cut_until: float = 0.0
+    cut_since: float = 0.0
     free_at: float = 0.0
 
     def backlog(self, now: float) -> float:
@@ -103,6 +109,12 @@ class ConnectionEnd:
     arrives_at: float = 0.0
     is_full_since: float | None = None
     """Since when what the other end has written finds no room here."""
+    misses_reset: bool = False
+    """Whether the word that the other system has ended the connection was lost on its way."""
+    user_timeout: float = 0.0
+    """Seconds after which the system gives up what is not confirmed or finds no room, 0 if late."""
+    keepalive: float = 0.0
+    """Seconds after which it gives up an idle connection to a host that does not answer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -160,6 +172,8 @@ class Network:
     def cut(self, source: str, target: str, until: float) -> None:
         """Let nothing through from one host to another until a time."""
         line = self.line(source, target)
+        if line.cut_until <= self._world.now:
+            line.cut_since = self._world.now
         line.cut_until = max(line.cut_until, until)
         for one in list(self.connections.values()):
             if {one.ends[0].host, one.ends[1].host} == {source, target}:
@@ -412,6 +426,7 @@ class Network:
         def arrive() -> None:
             is_own = error == errno.ETIMEDOUT or connection.is_swallowed
             if not (connection.is_on_host or is_own) and self.is_cut(source.host, target.host):
+                target.misses_reset = True
                 return
             self._break(connection, at, error)
 
@@ -468,6 +483,42 @@ class Network:
                 self._break(connection, at, errno.ETIMEDOUT)
 
         self._world.at(self._world.now + self.silence, look)
+
+    def look_after(self, connection: WorldConnection, at: int) -> None:
+        """Give up an end as its own options say, from now on."""
+        end, other = connection.ends[at], connection.ends[1 - at]
+        if end.life not in (EndLife.CONNECTING, EndLife.OPEN):
+            return
+        now, since = self._world.now, self._silent_since(connection, at)
+        is_known = other.life is not EndLife.BROKEN and not end.misses_reset
+        if since is None and not is_known:  # a system that knows nothing of it answers a probe so
+            self._break(connection, at, errno.ECONNRESET)
+            return
+        is_idle = not (end.unsent or end.unconfirmed)
+        if end.user_timeout and not is_idle:
+            waits = [one for one in (since, other.is_full_since) if one is not None]
+            limit = end.user_timeout
+        else:
+            waits = [] if since is None else [since]
+            limit = end.keepalive if is_idle else _LAST_RETRY
+        if waits and now - min(waits) >= limit:
+            self._break(connection, at, errno.ETIMEDOUT)
+        self._world.at(now + _OFTEN, lambda: self.look_after(connection, at))
+
+    def answers(self, connection: WorldConnection, at: int) -> tuple[int, int, int]:
+        """Return how much a host has not answered, not confirmed, and since when it is silent."""
+        since, end = self._silent_since(connection, at), connection.ends[at]
+        if since is None:
+            return 0, int(end.unconfirmed > 0), 0
+        silent = self._world.now - since
+        return int(silent > _FIRST_PROBE), int(end.unconfirmed > 0), int(silent * 1000)
+
+    def _silent_since(self, connection: WorldConnection, at: int) -> float | None:
+        """Return since when nothing comes from the other host, None if it would answer."""
+        here, there = connection.ends[at].host, connection.ends[1 - at].host
+        lines = self.line(here, there), self.line(there, here)
+        cut = [one.cut_since for one in lines if one.cut_until > self._world.now]
+        return None if connection.is_on_host else min(cut, default=None)
 
     def _forget(self, connection: WorldConnection) -> None:
         if all(one.life is EndLife.CLOSED or not one.owner for one in connection.ends):

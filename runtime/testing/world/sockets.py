@@ -34,6 +34,8 @@ Buffer = bytes | bytearray | memoryview
 _IN, _OUT = select.EPOLLIN, select.EPOLLOUT
 _FAILED = select.EPOLLERR | select.EPOLLHUP | _IN | _OUT
 _TCP_INFO = Struct("=68xI76xI")
+ANSWERS = Struct("=3xB20xI28xI")
+"""What Linux tells of answers, as `runtime.transport.round_trip` reads it."""
 
 
 class Descriptors:
