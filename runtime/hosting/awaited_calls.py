@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from gcm.interfaces.call_chain import Link
 from gcm.invocation import Invocation
-from gcm.membranes.requests.circles import stretches
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.reactor import Reactor, Timer
 
@@ -102,6 +101,8 @@ class AwaitedCalls:
 
     def answer(self, *words: object) -> None:
         """Take a question that came: refuse what closes a circle, or pass the question on."""
+        from gcm.membranes.requests.circles import stretches
+
         question = CircleQuestion(*words)  # type: ignore[arg-type]  # as they were sent
         for stretch in stretches(question.number, question.asks):
             last = stretch.last.number

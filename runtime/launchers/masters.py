@@ -12,7 +12,6 @@ import re
 import signal
 import stat
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -224,6 +223,8 @@ def readable(configuration: str) -> Iterator[str]:
     It has no name: whoever is killed meanwhile leaves nothing of it. A client closes what it
     inherits, so it looks at the open files of this process, as do those that it starts for hops.
     """
+    import tempfile
+
     with tempfile.TemporaryFile("w", encoding="utf-8") as file:
         file.write(configuration)
         file.flush()

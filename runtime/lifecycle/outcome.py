@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from html import escape
 from typing import Any, Self
 
 from gcm.records import dataclass
@@ -278,5 +277,7 @@ class Outcome:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: how it ended, and what failed."""
+        from html import escape
+
         head = f"<p><b>exit code {self.exit_code}, {self.seconds:.1f} s</b></p>"
         return head + "".join(f"<pre>{escape(one)}</pre>" for one in self.errors)

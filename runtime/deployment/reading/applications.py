@@ -20,7 +20,6 @@ from runtime.deployment.model import (
     VirtualNode,
 )
 from runtime.deployment.reading.program import read_arguments, read_environment, read_program
-from runtime.shim import Linked, verdict
 from runtime.web_address import is_web_address
 
 REBUILDS = ("rebuild", "rebuild-at-end")
@@ -76,6 +75,8 @@ def _comm_world(entry: CheckedElement, kind: ProgramKind, path: str, reading: Re
     needed = reading.context.needed_libraries(path)
     if needed is None:  # it is not here: the clusters will see
         return world
+    from runtime.shim import Linked, verdict
+
     found = verdict(needed)
     if found.linked is Linked.REFUSED:
         reading.fault(

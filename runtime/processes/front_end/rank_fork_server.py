@@ -31,7 +31,7 @@ from runtime.launchers.guard import (
 from runtime.launchers.ranks import report_end
 from runtime.launchers.segments import orphaned_segments, remove_segments
 from runtime.processes.rank import main as rank_main
-from runtime.processes.rank.forked_rank import become
+from runtime.processes.rank.forked_rank import OwnModules, become
 from runtime.processes.rank.proxy import WORD
 
 NAME = "gcm-ranks"
@@ -251,6 +251,7 @@ def main(words: list[str]) -> int:
     listener = _socket.socket(fileno=int(words[0]))
     os.set_inheritable(listener.fileno(), False)
     _load(words[1])
+    own = OwnModules()
     gc.freeze()  # what is loaded stays, and all ranks share it
     forked = RankForkServer(listener).serve()
     if forked is None:
@@ -258,7 +259,9 @@ def main(words: list[str]) -> int:
     request = become(*forked)
     family.rename(os.path.basename(sys.executable))
     sys.argv[1:] = request.words
-    return rank_main.main(request.words, is_child=True)
+    code = rank_main.main(request.words, is_child=True)
+    own.outlive_python()
+    return code
 
 
 def _load(comm_world: str) -> None:
@@ -288,3 +291,5 @@ def _load(comm_world: str) -> None:
             sessions,
             start,
         )
+        from runtime.mpi.windows import face  # noqa: F401 - likewise
+        from runtime.processes.rank import native_libraries  # noqa: F401 - likewise

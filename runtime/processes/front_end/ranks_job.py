@@ -29,7 +29,6 @@ from runtime.launchers.mpiexec import (
 )
 from runtime.membership.run_directory import crash_file
 from runtime.native_mpi import AUTO, Job, JobPart, ManagedRanks, native_mpi
-from runtime.processes.front_end.c_library import with_c_library
 from runtime.processes.front_end.head_count import HeadCount
 from runtime.processes.front_end.job_ends import crash_of
 from runtime.processes.front_end.job_output import EndListener, JobOutput, OutputListener
@@ -106,7 +105,11 @@ class RanksJob:
         """Start the ranks; raises LaunchError, such as MissingMpiexec, or LauncherClosed."""
         job = self._job
         job = replace(job, mpiexec=mpiexec_here(job.mpiexec, job.environment))
-        job = self._job = with_c_library(job, self._folder, self._listener.compiles)
+        if job.program.needs_shim:  # few front-ends compile a library: the others do not load how
+            from runtime.processes.front_end.c_library import with_c_library
+
+            job = with_c_library(job, self._folder, self._listener.compiles)
+        self._job = job
         launcher = self._launcher = LocalLauncher(timeout=60.0, guard=self._guard)
         if self._is_closed:  # while there was no launcher to close
             launcher.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _socket
+import atexit
 import fcntl
 import marshal
 import os
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 _READ_AT_START = (b"LD_", b"LANG", b"LC_", b"MALLOC_", b"GLIBC_", b"MPI4PY_", b"PYTHON", b"TZ")
 """How the names of settings begin that count when a program or a library is loaded."""
+
+
+_OURS = ("runtime.", "gcm.")
 
 
 class ProxyRequest:
@@ -73,6 +77,28 @@ def become(connection: _socket.socket, begins: int) -> ProxyRequest:
     os.chdir(request.cwd)
     os.sched_setaffinity(0, request.processors)
     return request
+
+
+class OwnModules:
+    """Our modules that a process has loaded before it is copied: the copies leave them as they are.
+
+    To take a module apart, as Python does at its end, is to write to the memory that all ranks
+    share, and so to copy that first. Those of the program and of Python are taken apart as ever.
+    """
+
+    def __init__(self) -> None:
+        """Take note of what is loaded; to be made before `gc.freeze`, so that it is never freed."""
+        self._loaded = [one for one in sys.modules.items() if one[0].startswith(_OURS)]
+        self._itself = self
+
+    def outlive_python(self) -> None:
+        """Leave them as they are at the end of this process: the last thing that it does."""
+        atexit.register(self._hide)
+
+    def _hide(self) -> None:
+        for name, module in self._loaded:
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
 
 
 def _folder() -> bytes:

@@ -36,7 +36,7 @@ class NativeLibraries:
     def __init__(self, link: RankLink) -> None:
         self._link = link
         self._lock = _thread.allocate_lock()
-        self._objects = NativeObjects()
+        self._objects: NativeObjects | None = None
         self._library: Any = None
         self._path = self._mpi = ""
         self._why: str | None = None
@@ -62,6 +62,8 @@ class NativeLibraries:
 
     def found(self) -> tuple[list[str], str]:
         """Return the files of what is newly loaded and calls an MPI by itself, and why it does."""
+        if self._objects is None:
+            return [], ""
         new = [(path, self._unserved(path)) for path in self._objects.found()]
         left = [(path, why) for path, why in new if why]
         return [path for path, _ in left], left[0][1] if left else ""
@@ -166,6 +168,8 @@ class NativeLibraries:
 
     def _before(self, path: str) -> None:
         """Be there before a library is loaded that calls MPI."""
+        if self._objects is None:
+            self._objects = NativeObjects()
         if self._why is not None or path in {"", self._path} or _BUILTIN in path:
             return  # that which is loaded here may need the MPI, too
         try:

@@ -69,6 +69,28 @@ def test_a_program_may_put_anything_among_its_modules(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "written\n" * 3
 
 
+OURS = """
+import os, runtime.errors, runtime.home
+import helper
+
+class Told:
+    def __del__(self):
+        os.write(1, f"gone with {self.of}\\n".encode())
+
+for module in (runtime.errors, runtime.home, helper):
+    module.told = Told()
+    module.told.of = module.__name__
+"""
+
+
+def test_our_modules_are_not_taken_apart_at_the_end_of_a_rank(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(OURS)
+    (tmp_path / "helper.py").touch()
+    deploy = Path(sys.executable).with_name("gcm-deploy")
+    two = told([str(deploy), "--quiet", "-n", "2", "program.py"], tmp_path)
+    assert two == 2 * ["gone with helper"]
+
+
 @pytest.mark.parametrize("rest", ["nothing", "thread"])
 def test_a_rank_ends_as_python_does(tmp_path: Path, rest: str) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
