@@ -9,6 +9,7 @@ from enum import StrEnum
 from gcm.records import dataclass
 from runtime.coupling.errors import CodeBusy, CodeNotRunning
 from runtime.machine.deaths import RankDeath
+from runtime.rank_name import RankName
 from runtime.topology import NO_NAMES, RankNames
 
 
@@ -97,6 +98,14 @@ class CodeRun:
         self._blame(death.code, f"rank {rank}", words)
         return {rank: words}
 
+    def rank_starts_again(self, rank: RankName) -> int:
+        """Record that another process takes the place of one that has ended; return its rank."""
+        number = self.first_rank(rank.cluster) + rank.rank
+        self.exit_codes.pop(number, None)
+        if not any(self.exit_codes.values()):
+            self.blamed, self._is_settling = "", False
+        return number
+
     def job_ended(self, cluster: str, code: int, why: str) -> dict[int, str]:
         """Record that a cluster has ended; return its ranks of which no death was known."""
         first = self.first_rank(cluster)
@@ -125,7 +134,8 @@ class CodeRun:
 
     def settle(self, incarnation: int, seconds: float) -> bool:
         """Record that the time to settle is over; return whether to kill the rest of the run."""
-        if self.incarnation != incarnation or self.state is not CodeState.RUNNING:
+        is_over = self.incarnation != incarnation or self.state is not CodeState.RUNNING
+        if is_over or not self._is_settling:
             return False
         what = (
             f"{self.blamed}, and the other ranks of {self.name} did not end within {seconds:g} s"

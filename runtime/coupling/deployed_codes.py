@@ -160,8 +160,11 @@ class Codes:
     def starts_again(self, rank: RankName) -> None:
         """Record that a rank is about to be started again alone, in the place of a lost one."""
         run = self._by_cluster.get(rank.cluster)
-        if run is not None:
-            self.registry.starts_again(run.name, run.first_rank(rank.cluster) + rank.rank)
+        if run is None:
+            return
+        with self._changed:
+            number = run.rank_starts_again(rank)
+        self.registry.starts_again(run.name, number)
 
     def job_ended(self, cluster: str, code: int, why: str) -> None:
         """Record that all ranks of a cluster have ended."""

@@ -127,7 +127,7 @@ class CouplingMailbox:
                 (SEND, Pattern(code, rank, tag)),
             )
             self.peers.window(peer).sent(heavy)
-            to, number = self.peers.incarnation_of(code), self.peers.next_number(peer)
+            to, number = self.peers.incarnation_of(code, rank), self.peers.next_number(peer)
         mail, mine = self._mail_to(path), self.peers.incarnation
         # Large parts are not copied; the receiver accepts nothing but plain bytes. No variable has
         # such a buffer: before Python 3.12.4 the garbage collector crashes at one.
@@ -216,6 +216,10 @@ class CouplingMailbox:
     def rank_ended(self, code: str, rank: int, why: str, incarnation: int = 0) -> None:
         """Record that a rank has ended, in an incarnation if the launcher tells that."""
         self._learn(lambda peers: peers.rank_ended(code, rank, why, incarnation))
+
+    def rank_began(self, code: str, rank: int, incarnation: int) -> None:
+        """Record that another process is there in the place of a rank."""
+        self._learn(lambda peers: peers.rank_began(code, rank, incarnation))
 
     def lose(self, why: str) -> None:
         """Record that nothing can be sent or received any more."""

@@ -64,6 +64,11 @@ class Order:
         last = heapq.nlargest(processes, self._waiting.elements())
         return self._weight - sum(last) < most
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no message waits."""
+        return not self._waiting
+
     def received(self, weight: int) -> None:
         """Take note that a message waits no more."""
         self._weight -= weight
@@ -114,6 +119,7 @@ class Peers:
         self._ended = {name: why for name, number, why in ended if number}
         self._ended_before = {name: why for name, number, why in ended if not number}
         self._ended_ranks: dict[Peer, str] = {}
+        self._lives: dict[Peer, int] = {}
         self._ends: dict[Peer, set[int]] = {}  # incarnations that the launcher has told the end of
         self._watched: set[Peer] = set()
         self._flooding: set[Peer] = set()
@@ -134,7 +140,7 @@ class Peers:
         self._watched = {peer for peer in self._watched if peer[0] != code}
         self._flooding = {peer for peer in self._flooding if peer[0] != code}
         of_peers: tuple[dict[Peer, Any], ...] = (
-            self._ended_ranks, self._ends, self._windows, self._sent,
+            self._ended_ranks, self._lives, self._ends, self._windows, self._sent,
         )  # fmt: skip
         for known in of_peers:
             for peer in [one for one in known if one[0] == code]:
@@ -154,6 +160,19 @@ class Peers:
         self._ended_ranks[code, rank] = why
         if incarnation:
             self._ends.setdefault((code, rank), set()).add(incarnation)
+
+    def rank_began(self, code: str, rank: int, incarnation: int) -> None:
+        """Record that another process has the rank, which knows nothing of what was sent before."""
+        peer = code, rank
+        self._lives[peer] = incarnation
+        for known in (self._ended_ranks, self._windows, self._sent):
+            known.pop(peer, None)
+        for peers in (self._watched, self._flooding):
+            peers.discard(peer)
+        for key, order in [one for one in self._orders.items() if one[0][:2] == peer]:
+            if key[2] < incarnation and order.is_empty:
+                del self._orders[key]
+                self._receive_windows.pop(key, None)
 
     def taken(self, code: str, rank: int, incarnation: int, weight: int) -> None:
         """Record that a receiver took messages that an incarnation of this participant sent."""
@@ -209,9 +228,9 @@ class Peers:
     def _order(self, code: str, rank: int, incarnation: int) -> Order:
         return self._orders.setdefault((code, rank, incarnation), Order())
 
-    def incarnation_of(self, code: str) -> int:
-        """Return the current incarnation of a code."""
-        return self._incarnations.get(code, 0)
+    def incarnation_of(self, code: str, rank: int) -> int:
+        """Return the incarnation to which a rank belongs: its own if it was started again alone."""
+        return self._lives.get((code, rank), self._incarnations.get(code, 0))
 
     def is_past(self, code: str, incarnation: int) -> bool:
         """Return whether an incarnation of a code was followed by another one."""

@@ -129,6 +129,10 @@ class RankSide:
             lambda directory: {identifier_of(directory.path(code, rank)): incarnation},
         )
 
+    def rank_began(self, code: str, rank: int, incarnation: int) -> None:
+        """Deliver after the end of the process that it follows."""
+        self._deliver(lambda mailbox: mailbox.rank_began(code, rank, incarnation))
+
     def deliver(
         self, member: str, incarnation: int, to: int, number: int, tag: int, *parts: Any
     ) -> None:

@@ -49,6 +49,10 @@ class CouplingRegistry:
         self._joined: set[str] = set()
         self._watchers: dict[Peer, set[str]] = {}
         self._ended_ranks: dict[Peer, tuple[str, int]] = {}
+        self._awaited_again: set[Peer] = set()
+        """Ranks that are started again alone, until they attach."""
+        self._lives: dict[Peer, int] = {}
+        """The incarnations of ranks that were started again alone."""
         self._news_to: NewsTo = _nobody
         self._mail_to: MailTo = _nobody
         self._tell_front_ends: TellFrontEnds = lambda _: None
@@ -111,8 +115,19 @@ class CouplingRegistry:
             self._listening.discard(member)
             incarnation, _ = self._states[code]
             states = {name: self._state_for(code, name) for name in self._states}
+            others: set[str] = set()
+            if (code, rank) in self._awaited_again:
+                self._awaited_again.discard((code, rank))
+                self._ended_ranks.pop((code, rank), None)
+                incarnation = self._lives[code, rank] = report["incarnation"]
+                others = self._joined - {member}
+            lives = self._lives.copy()
         news = self._news_to(member)
         news.welcome((code, rank), incarnation, self.directory.plain, states, self._machine)
+        for (of, number), life in lives.items():
+            news.rank_began(of, number, life)
+        for other in self._all(others):
+            other.rank_began(code, rank, incarnation)
 
     def listens(self, member: str) -> None:
         """Tell the ranks that asked where a rank accepts connections."""
@@ -176,6 +191,7 @@ class CouplingRegistry:
         """
         name = self.directory.path(code, rank).removeprefix(RANKS)
         with self._lock:
+            self._awaited_again.add((code, rank))
             if name not in self._reports:
                 return  # it has sent nothing
             why, _ = self._ended_ranks.get((code, rank), ("it was started again", 0))
@@ -194,6 +210,8 @@ class CouplingRegistry:
             self._ended_ranks = {
                 peer: end for peer, end in self._ended_ranks.items() if peer[0] != code
             }
+            self._awaited_again = {peer for peer in self._awaited_again if peer[0] != code}
+            self._lives = {peer: life for peer, life in self._lives.items() if peer[0] != code}
             gone = {member for member in self._joined if self.directory.whose(member)[0] == code}
             self._joined -= gone
             self._listening -= gone

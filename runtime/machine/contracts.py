@@ -243,6 +243,9 @@ class CouplingNews(Protocol):
     def rank_ended(self, code: str, rank: int, why: str, incarnation: int) -> None:
         """Tell that one rank has ended, in an incarnation that is 0 if it has asked for nothing."""
 
+    def rank_began(self, code: str, rank: int, incarnation: int) -> None:
+        """Tell that another process is there in the place of one rank that has ended."""
+
 
 class Mail(Protocol):
     """From a rank of a coupled code, or the program that drives the run, to another of these.
@@ -255,8 +258,9 @@ class Mail(Protocol):
     ) -> None:
         """Bring a message; `parts` are the bytes of its value, opened by who receives it.
 
-        `incarnation` is that of the sender's code, `to` that of the receiver's. It is the
-        `number`th between the two: messages may overtake each other on different routes.
+        `incarnation` is that of the sender's code, `to` that of the receiver's; of a rank that was
+        started again alone it is its own. It is the `number`th between the two: messages may
+        overtake each other on different routes.
         """
 
     def taken(self, member: str, incarnation: int, weight: int) -> None:

@@ -477,3 +477,62 @@ def test_codes_that_lose_the_same_rank_twice_each_go_on_with_a_third(tmp_path: P
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert [line.rpartition("] ")[2] for line in done.stdout.splitlines()] == ["1 3"] * 4
+
+
+PARTNERS = """<deployment name="codes">
+  <application name="ocean" script="ocean.py" recovery="rebuild" clusters="s/one"/>
+  <application name="air" script="air.py" clusters="s/two"/>
+  <grid><site name="s">
+    <cluster name="one"><mpi ranks="2"/></cluster>
+    <cluster name="two"><mpi ranks="1"/></cluster>
+  </site></grid></deployment>"""
+
+OCEAN = """
+import os
+from mpi4py import MPI
+from runtime import coupling
+world = MPI.COMM_WORLD
+life = world.Get_attr(MPI.FT_INCARNATION)
+if life > 1:
+    world = world.Dup()
+if world.rank == 1:
+    for _ in range(3):
+        coupling.send((life, coupling.recv(code="air")), code="air")
+    if life < 3:
+        coupling.recv(code="air")  # the answers have come; this one is asked again
+        os._exit(9)
+while True:
+    try:
+        if world.allgather(life)[1] == 3:
+            break
+    except MPI.Exception:
+        world = world.Dup()
+"""
+
+AIR = """
+import time
+from runtime import coupling
+got = []
+while len(got) < 9:
+    try:
+        coupling.send(len(got), code="ocean", rank=1)
+        got.append(coupling.recv(code="ocean", rank=1))
+    except coupling.CodeEnded:
+        time.sleep(0.05)
+print(got)
+"""
+
+
+def test_a_rank_that_was_started_again_alone_is_reached_again_by_other_codes(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "ocean.py").write_text(OCEAN)
+    (tmp_path / "air.py").write_text(AIR)
+    (tmp_path / "codes.xml").write_text(PARTNERS)
+    done = subprocess.run(
+        [*COMMAND, "--quiet", "codes.xml"],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = [(1 + number // 3, number) for number in range(9)]
+    assert done.stdout.splitlines()[-1].rpartition("] ")[2] == str(told)

@@ -74,6 +74,18 @@ def test_a_code_that_ends_by_itself_or_is_stopped_needs_no_time_to_settle() -> N
     assert not run.begins_to_settle()
 
 
+def test_a_rank_that_is_started_again_has_failed_nothing() -> None:
+    run = running()
+    run.rank_ended(death("0:1:1", 9))
+    assert run.begins_to_settle()
+    assert run.rank_starts_again(RankName.parse("0:1:1")) == 1
+    assert not run.settle(1, 5.0)
+    assert run.exit_codes == {}
+    assert run.rank_ended(death("0:1:1", 9)) == {1: "exit code 9"}
+    assert run.begins_to_settle()
+    assert run.settle(1, 5.0)
+
+
 def test_a_cluster_that_ends_badly_after_its_ranks_is_a_failure_too() -> None:
     run = running()
     run.rank_ended(death("1:0:0", 0))

@@ -352,6 +352,29 @@ def test_a_rank_that_was_started_again_alone_is_no_flood() -> None:
     assert sizes == [1] * 18 + [20]
 
 
+def test_a_rank_that_was_started_again_alone_is_reached_again_also_by_who_comes_later() -> None:
+    ranks = Exchange(running=("b",))
+    ranks.registry.began("a", 1)
+    box = ranks.join("0:0:0")
+    for life in range(2, 10):
+        box.send("lost", "b", 0, 0)
+        stale = [bytes(one) for one in PLAIN.dump("to its predecessor")]
+        ranks.registry.rank_ended("b", 0, "killed")
+        with pytest.raises(CodeEnded, match="rank 0 of b has ended"):
+            box.send("too early", "b", 0, 0)
+        again = restarted(ranks, life)
+        again.deliver("0:0:0", 1, life - 1, 1, 0, *stale)
+        for number in range(3):
+            box.send(number, "b", 0, 0)
+            assert again.receive("a", timeout=0).value == number
+            again.send(number, "a", 0, 0)
+            assert box.receive("b", 0, timeout=0).value == number
+    ranks.registry.ended("a", "done")
+    ranks.registry.began("a", 2)
+    ranks.join("0:0:0").send("of the next one", "b", 0, 0)
+    assert again.receive("a", timeout=0).value == "of the next one"
+
+
 def test_one_end_that_is_told_twice_makes_room_for_one_process() -> None:
     ranks = Exchange()
     box = ranks["0:0:0"]
