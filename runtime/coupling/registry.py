@@ -113,21 +113,21 @@ class CouplingRegistry:
             self._joined.add(member)
             self._reports[member] = report
             self._listening.discard(member)
-            incarnation, _ = self._states[code]
+            own, _ = self._states[code]
             states = {name: self._state_for(code, name) for name in self._states}
             others: set[str] = set()
             if (code, rank) in self._awaited_again:
                 self._awaited_again.discard((code, rank))
                 self._ended_ranks.pop((code, rank), None)
-                incarnation = self._lives[code, rank] = report["incarnation"]
+                own = self._lives[code, rank] = incarnation
                 others = self._joined - {member}
             lives = self._lives.copy()
         news = self._news_to(member)
-        news.welcome((code, rank), incarnation, self.directory.plain, states, self._machine)
-        for (of, number), life in lives.items():
-            news.rank_began(of, number, life)
+        news.welcome((code, rank), own, self.directory.plain, states, self._machine)
+        for peer, its in lives.items():
+            news.rank_began(*peer, its)
         for other in self._all(others):
-            other.rank_began(code, rank, incarnation)
+            other.rank_began(code, rank, own)
 
     def listens(self, member: str) -> None:
         """Tell the ranks that asked where a rank accepts connections."""

@@ -355,7 +355,7 @@ def test_a_rank_that_was_started_again_alone_is_no_flood() -> None:
 def test_a_rank_that_was_started_again_alone_is_reached_again_also_by_who_comes_later() -> None:
     ranks = Exchange(running=("b",))
     ranks.registry.began("a", 1)
-    box = ranks.join("0:0:0")
+    box, again = ranks.join("0:0:0"), ranks["0:1:0"]
     for life in range(2, 10):
         box.send("lost", "b", 0, 0)
         stale = [bytes(one) for one in PLAIN.dump("to its predecessor")]
