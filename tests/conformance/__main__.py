@@ -4,6 +4,7 @@
     python -m tests.conformance --grid 1+1 p2p_buf comm  some of them
     python -m tests.conformance --openmpi                with Open MPI in the first clusters
     python -m tests.conformance --replicas 2 p2p_buf     each rank is two processes
+    python -m tests.conformance --types hd --grid "2+2|2+2" rma   with elements of two types alone
 
 Each module runs by itself with a time limit. Exit code 0 means that every test passed that is not
 in `excluded.toml`, and that none skipped itself which does not do so under plain MPI too.
@@ -53,13 +54,14 @@ def main() -> int:
     print(f"{'module':<18}{'grid':<8}{'passed':>8}{'skipped':>8}{'excluded':>9}{'failed':>7}  time")
     chosen = [one for one in options.modules if one not in options.without]
     for module in chosen:
-        plain = run(PLAIN, module, tests, [], options.limit)
+        plain = run(PLAIN, module, tests, [], options.limit, types=options.types)
         everything |= set(plain.words)
         for grid in options.grid:
             excluded = excluded_on("openmpi" if way else "", grid, exclusions)
             result = run(
-                grid, module, tests, excluded, options.limit, way=way, replicas=options.replicas
-            )
+                grid, module, tests, excluded, options.limit, way=way, replicas=options.replicas,
+                types=options.types,
+            )  # fmt: skip
             complaints = _complaints(result, plain)
             failed |= bool(complaints)
             _print_row(module, grid, result, complaints, details=not options.brief)
@@ -78,6 +80,7 @@ def run(
     *,
     way: str = "",
     replicas: int = 1,
+    types: str = "",
 ) -> Result:
     """Run one module on a grid, or on two processes of plain MPI.
 
@@ -89,7 +92,7 @@ def run(
         folder = Path(name)
         reports = folder / "reports"
         reports.mkdir()
-        words = [str(tests), f"test_{module}", str(reports), *excluded]
+        words = [str(tests), f"test_{module}", str(reports), types, *excluded]
         if grid == PLAIN:
             ranks = 2
             command = ["mpiexec", "-n", "2", sys.executable, str(PROGRAM), *words]
@@ -170,6 +173,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=900.0, help="seconds for one module")
     parser.add_argument("--openmpi", action="store_true", help="let the first cluster have it")
     parser.add_argument("--replicas", type=int, default=1, help="how many processes a rank is")
+    parser.add_argument("--types", default="", help="codes of elements, such as hd; all without it")
     parser.add_argument("--brief", action="store_true", help="the table alone")
     options = parser.parse_args()
     options.grid = options.grid or list(GRIDS)

@@ -1,15 +1,17 @@
 """Runs one module of mpi4py's own tests in a rank, and writes down what becomes of each test.
 
-    run_module.py FOLDER MODULE REPORT [EXCLUDED ...]
+    run_module.py FOLDER MODULE REPORT TYPES [EXCLUDED ...]
 
 FOLDER has the tests, REPORT is the folder for one file of lines for each rank; an excluded test is
 named by a pattern, a helper that tests call by its class and name. What MPI is in it is none of
-this program's business.
+this program's business. TYPES are the codes of the elements of which tests make arrays, all of them
+where it is empty.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import importlib
 import json
 import os
 import sys
@@ -99,13 +101,23 @@ def without_helper(test: unittest.TestCase, helper: str) -> None:
         setattr(test, method, lambda *_args, **_kwargs: None)
 
 
+def use_types(codes: str) -> None:
+    """Let tests loop over arrays of the standard library alone, with elements of these types."""
+    arrays: Any = importlib.import_module("arrayimpl")
+    arrays.ArrayBackends[:] = [one for one in arrays.ArrayBackends if one.backend == "array"]
+    for one in arrays.ArrayBackends:
+        one.TypeMap = {code: found for code, found in one.TypeMap.items() if code in codes}
+
+
 def main() -> int:
     """Run the module; return 0 unless a test failed."""
-    folder, module, reports, *excluded = sys.argv[1:]
+    folder, module, reports, types, *excluded = sys.argv[1:]
     sys.path.insert(0, folder)
     # The tests look for these libraries, which take long to load where they are installed.
     for library in ("cupy", "numba"):
         sys.modules[library] = None  # type: ignore[assignment]  # the way to forbid an import
+    if types:
+        use_types(types)
     report = Report(Path(reports) / f"{MPI.COMM_WORLD.Get_rank()}-{os.getpid()}.jsonl")
     chosen = unittest.TestSuite()
     for test in tests_in(unittest.defaultTestLoader.loadTestsFromName(module)):
