@@ -16,12 +16,15 @@ The port does no input or output, and owns no thread: whoever feeds it holds a l
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from struct import Struct
 from typing import Any, Protocol, TypeAlias
 
 from gcm.records import dataclass
+
+_log = logging.getLogger(__name__)
 
 OUT_OF_TURN = 0x80
 """The bit in the first byte of a header whose request waits for no other one."""
@@ -42,11 +45,13 @@ def several(requests: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 def _each(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
-    """Yield the requests in a body that `several` has made."""
+    """Yield the requests in a body that `several` has made; raises ValueError for another one."""
     at = 0
     while at < len(data):
         header, body = _SIZES.unpack_from(data, at)
         at += _SIZES.size
+        if not header or at + header + body > len(data):
+            raise ValueError(f"{header} and {body} bytes of a request are not in {len(data)}")
         yield bytes(data[at : at + header]), data[at + header : at + header + body]
         at += header + body
 
@@ -124,6 +129,9 @@ class Service(Protocol):
     def lost(self, source: int) -> Iterable[Effect]:
         """Go on without a process, from which nothing more will come."""
 
+    def broken(self, source: int, fault: Exception) -> Iterable[Effect]:
+        """Know that a request of a process cannot be read; nothing more of it is served."""
+
 
 class ServicePort:
     """The services of a rank by their keys.
@@ -198,14 +206,32 @@ class ServicePort:
 class _Stream:
     """The requests of one source to one service that are not served yet."""
 
-    __slots__ = ("_key", "_port", "_service", "_source", "requests")
+    __slots__ = ("_is_broken", "_key", "_port", "_service", "_source", "requests")
 
     def __init__(self, key: bytes, source: int, service: Service, port: ServicePort) -> None:
         self._key, self._source, self._service, self._port = key, source, service, port
         self.requests: deque[_Request] = deque()
+        self._is_broken = False
 
     def advance(self) -> None:
-        """Serve what can be served now, and let the next bodies come in."""
+        """Serve what can be served now, and let the next bodies come in.
+
+        A request that the service cannot read is its own matter and not that of the connection, by
+        which other services and messages come.
+        """
+        try:
+            if not self._is_broken:
+                self._advance()
+        except Exception as fault:
+            self._is_broken = True
+            _log.exception("a request of process %d cannot be read", self._source)
+            self._port.carry_out(self._key, self._service.broken(self._source, fault))
+        if self._is_broken:
+            for one in self.requests:
+                one.pass_over()
+            self.requests.clear()
+
+    def _advance(self) -> None:
         requests, service, source = self.requests, self._service, self._source
         while requests:
             first = requests[0]
@@ -259,6 +285,12 @@ class _Request:
             parcel.give(room)
         if not parcel.done:
             parcel.owner = self
+
+    def pass_over(self) -> None:
+        """Let the body come in for nobody: the wire waits for it."""
+        if not self._has_begun:
+            self._has_begun = True
+            self.parcel.take()
 
     def parts(self) -> list[_Request]:
         """Return the requests that it carries."""

@@ -36,6 +36,10 @@ class RequestKind(IntEnum):
     """With the token of the request, and what `operation` says of it, see `AnswerCode`."""
     POST = OUT_OF_TURN | 2
     """An exposure epoch has begun for who gets it."""
+    HOLDERS = OUT_OF_TURN | 3
+    """Who has the lock? Asked by a process that has waited for long."""
+    HELD_BY = OUT_OF_TURN | 4
+    """The processes that have the lock that its receiver waits for, as 64-bit indexes."""
 
 
 class AnswerCode(IntEnum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
@@ -137,6 +138,10 @@ class WindowTarget:
         if kind == RequestKind.LOCK:
             self.lock.ask(source, exclusive=bool(header.operation))
             return ()
+        if kind == RequestKind.HOLDERS:
+            holders = array("q", sorted(self.lock.holders) if self.lock.waits(source) else ())
+            held = RequestHeader(RequestKind.HELD_BY).packed()
+            return (SendRequest(source, held, (memoryview(holders.tobytes()),)),)
         if kind == RequestKind.COMPLETE:
             self.completed[source] += 1
             return ()

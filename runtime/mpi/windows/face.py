@@ -36,6 +36,7 @@ class Win(MPI.Win, metaclass=SubstituteType):
         grid = getattr(win, "_grid", None)
         if grid is not None:
             self._grid = grid
+            grid.faces[id(self)] = self
         return self
 
     def Get_group(self) -> MPI.Group:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, wraps
@@ -18,9 +19,11 @@ from runtime.mpi.process.place import here
 from runtime.mpi.progress.latest_calls import write_down
 from runtime.mpi.values.faults import Wrong, WrongArgument, as_mpi, check_kind
 from runtime.mpi.values.handles import named_like
+from runtime.mpi.values.numbers import count as as_count
 from runtime.mpi.windows.face import Win, native_handle
 from runtime.mpi.windows.shared_memory import SharedMemory, share
-from runtime.mpi.windows.window import GridWindow, port_of
+from runtime.mpi.windows.traffic import port_of
+from runtime.mpi.windows.window import GridWindow
 from runtime.windows.epochs import WrongEpoch
 
 _windows: dict[int, Win] = {}
@@ -47,6 +50,7 @@ def make(cls: type[Win], name: str, args: Sequence[Any], kwargs: Mapping[str, An
     grid.shared, grid.flavor = part.shared, getattr(MPI, f"WIN_FLAVOR_{flavor}")
     made = MPI.Win.__new__(cls, part.native)
     made._grid = grid
+    grid.faces[id(made)] = made
     _windows[part.native.handle] = made
     return handle_as_asked(made, MPI.ERRORS_ARE_FATAL)
 
@@ -112,13 +116,28 @@ def _part_of(own: Any, name: str, given: dict[str, Any]) -> _Part:
         memory: Any = given["memory"] if has_some else bytearray()
         bytes_of_it: Any = MPI.buffer.frombuffer(memory, readonly=False)
         return _Part(native, memoryview(bytes_of_it))
-    size, shared = int(given.pop("size", None)), None
+    size, shared = given.pop("size", None), None
     if name == "Allocate_shared":
-        shared = share(own, size)
+        shared = share(own, _agreed_size(own, size))
         memory = shared.part(own.rank)
     else:
-        memory = _allocated(size)
+        memory = _allocated(as_count(size))
     return _Part(MPI.Win.Create(memory, **given, comm=MPI.COMM_SELF), memory, shared)
+
+
+def _agreed_size(own: Any, size: Any) -> int:
+    """Return the size that this process asks for, once all have given one.
+
+    Who raised for its own alone would leave the others waiting for its part of the memory.
+    """
+    problem: Exception | None = None
+    found = 0
+    try:
+        found = as_count(size)
+    except Exception as error:
+        problem = error
+    _agree(own, problem)
+    return found
 
 
 def _allocated(size: int) -> memoryview:
@@ -246,6 +265,13 @@ def free(win: Win) -> None:
         _windows.pop(handle, None)
         win._grid = None
         grid.is_freed = True
+        for copy in grid.faces.values():
+            _make_null(copy)
+
+
+def _make_null(win: MPI.Win) -> None:
+    """Take the handle of a window away: with that of a freed one MPI finds memory of others."""
+    ctypes.memmove(MPI._addressof(win), MPI._addressof(MPI.WIN_NULL), MPI._sizeof(MPI.Win))
 
 
 def _check_handle(win: Win) -> None:

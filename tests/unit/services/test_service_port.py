@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
+
 from runtime.services import Effect, Resume, SendRequest, ServicePort, several
 from runtime.services.port import OUT_OF_TURN, SEVERAL
 
 KEY = b"a window"
-HOLD, OPEN = b"H", b"O"
+HOLD, OPEN, WRONG = b"H", b"O", b"W"
 
 
 class Body:
@@ -43,6 +45,7 @@ class Log:
     def __init__(self, memory: bytearray | None = None) -> None:
         self.served: list[tuple[int, bytes, bytes | None]] = []
         self.held: set[int] = set()
+        self.is_broken_by: dict[int, str] = {}
         self._memory = memory
 
     def admits(self, source: int) -> bool:
@@ -55,6 +58,8 @@ class Log:
         return None if self._memory is None else memoryview(self._memory)[:size]
 
     def handle(self, source: int, header: bytes, body: memoryview | None) -> Iterable[Effect]:
+        if header == WRONG:
+            raise ValueError("no request")
         self.served.append((source, header, None if body is None else bytes(body)))
         if header == HOLD:
             self.held.add(source)
@@ -66,6 +71,10 @@ class Log:
     def lost(self, source: int) -> Iterable[Effect]:
         self.served.append((source, b"lost", None))
         return ()
+
+    def broken(self, source: int, fault: Exception) -> Iterable[Effect]:
+        self.is_broken_by[source] = str(fault)
+        return [SendRequest(source, b"refused")]
 
 
 def port_with(service: Log) -> tuple[ServicePort, list[SendRequest]]:
@@ -159,3 +168,25 @@ def test_several_requests_in_one_are_served_one_after_the_other_and_may_hold_up_
     assert log.served == [(1, b"a", b"first"), (1, HOLD, b"")]
     port.arrived(KEY, OPEN, Body(2, b""))
     assert [one[1:] for one in log.served[3:]] == [(b"b", b"second"), (b"c", b"")]
+
+
+@pytest.mark.parametrize(
+    ("header", "body"),
+    [(WRONG, b""), (SEVERAL, b"\1\0"), (SEVERAL, several([(b"a", b"whole")])[:-1])],
+)
+def test_what_cannot_be_read_ends_the_requests_of_its_source_to_one_service_and_no_more(
+    header: bytes, body: bytes
+) -> None:
+    log, other = Log(), Log()
+    port, sent = port_with(log)
+    port.open(b"another!", other)
+    port.arrived(KEY, header, Body(1, body))
+    later = Body(1, b"later")
+    port.arrived(KEY, b"b", later)
+    port.arrived(KEY, b"c", Body(2, b""))
+    port.arrived(b"another!", b"d", Body(1, b""))
+    assert list(log.is_broken_by) == [1]
+    assert sent == [SendRequest(1, b"refused")]
+    assert later.done
+    assert [one[1] for one in log.served] == [b"c"]
+    assert [one[1] for one in other.served] == [b"d"]
