@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Protocol
 
@@ -50,6 +50,46 @@ class LinkElsewhere:
     is_awaited: bool = True
 
 
+class RoundCall(Protocol):
+    """One call that a round has gathered."""
+
+    waits: Link | None
+    """The request that waits for its result, as far as one is known to."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkOfRound:
+    """The call that a gathercast round makes: several requests wait for it, and none calls it.
+
+    The chain goes on with the `last` one to call; questions after calls follow the others too.
+    """
+
+    number: str
+    where: str
+    calls: Sequence[RoundCall]
+    last: Link | None
+    is_arriving: bool
+    """Whether the thread that calls only hands on: else it carries the call out."""
+
+    @property
+    def wait(self) -> list[Link]:
+        """Those that are known to wait."""
+        others = [call.waits for call in self.calls if call.waits not in (None, self.last)]
+        return [one for one in (*others, self.caller) if one is not None]
+
+    @property
+    def caller(self) -> Link | None:
+        """The request whose call made the round full, if it waits or its thread does the work."""
+        if not self.is_arriving or any(call.waits is self.last for call in self.calls):
+            return self.last
+        return None
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the caller waits."""
+        return self.caller is not None
+
+
 class _Thread(threading.local):
     link: Link | None = None
 
@@ -75,6 +115,23 @@ def waiting_for(link: Link | None) -> Iterator[Link]:
     while link is not None:
         yield link
         link = link.caller if link.is_awaited else None
+
+
+def is_arriving(link: Link | None) -> bool:
+    """Tell whether a thread only hands on a call that others wait for."""
+    return isinstance(link, LinkElsewhere | LinkOfRound) and link.is_arriving
+
+
+def waiting_in(link: Link | None) -> list[Link]:
+    """Return the requests that a thread holds up by waiting: those of a round, or its own."""
+    if isinstance(link, LinkOfRound):
+        return link.wait
+    return [] if link is None else [link]
+
+
+def numbers_of(link: Link) -> tuple[str, ...]:
+    """Return the number of a request, or those of all that wait for the call of a round."""
+    return (link.number, *(one.number for one in waiting_in(link)))
 
 
 def new_number() -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from gcm.interfaces.call_chain import Link
+from gcm.interfaces.call_chain import Link, numbers_of, waiting_in
 from gcm.invocation import Invocation
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.reactor import Reactor, Timer
@@ -96,7 +96,8 @@ class AwaitedCalls:
             self._timer = self._reactor.later(EVERY_SECONDS, self._ask) if waits else None
         for wait in waits:
             if wait.age and (wait.age & (wait.age - 1) == 0 or wait.age % SELDOM == 0):
-                self._pass_on(CircleQuestion(wait.link.number, "", (wait.link.where,)), wait)
+                for one in waiting_in(wait.link):
+                    self._pass_on(CircleQuestion(one.number, "", (one.where,)), wait)
             wait.age += 1
 
     def answer(self, *words: object) -> None:
@@ -119,7 +120,7 @@ class AwaitedCalls:
         with self._lock:
             waits = list(self._waits.values())
         for wait in waits:
-            if wait.link.number == number:
+            if number in numbers_of(wait.link):
                 self._pass_on(question, wait)
 
     def _pass_on(self, question: CircleQuestion, wait: _Wait) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 from gcm.components.composite import Composite
 from gcm.interfaces.call_chain import (
-    LinkElsewhere,
     as_header,
     current,
     header_of_submitted,
+    is_arriving,
     new_number,
 )
 from gcm.interfaces.distribution import is_redistributing, redistributes
@@ -238,7 +238,7 @@ class _Port(RemotePort):
         if link is None:
             return self.send(args, kwargs, "")
         awaited, component = self._ends.awaited, self._component
-        if isinstance(link, LinkElsewhere) and link.is_arriving:  # its caller waits, not this one
+        if is_arriving(link):  # its caller waits, not this one
             key = awaited.begin(link, component, link.number)
             passed = self.send(args, kwargs, as_header())
             passed.add_done_callback(lambda _: awaited.end(key))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from gcm.errors import (
     GcmError,
     IllegalLifeCycleError,
 )
+from gcm.interfaces.call_chain import Link, LinkOfRound, current, is_arriving, new_number, work_on
 from gcm.interfaces.collective.gathering import (
     Effect,
     Expire,
@@ -32,7 +34,7 @@ from gcm.interfaces.policies.marks import is_one_by_one, put_mark
 from gcm.interfaces.policies.parallel import UnassembledBlock
 from gcm.interfaces.signature import Operation, signature_of
 from gcm.interfaces.stacks import inside
-from gcm.interfaces.submission import submit_to
+from gcm.interfaces.submission import is_asynchronous, submit_to
 
 if TYPE_CHECKING:
     from gcm.interfaces.interface import ClientInterface, ServerInterface
@@ -151,14 +153,17 @@ class GatherPort:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Take part in the next round and wait until it is over."""
-        ticket = self.submit(*args, **kwargs)
+        ticket = self._gathered.arrive(self._client, args, kwargs, current())
         if ticket.done():
             return ticket.result()
         return outside(wait_for_others, ticket.result, partial(self._gathered.give_up, ticket))
 
     def submit(self, *args: Any, **kwargs: Any) -> Ticket:
         """Take part in the next round and return at once, unless this call completes it."""
-        return self._gathered.arrive(self._client, args, kwargs)
+        link = current()
+        return self._gathered.arrive(
+            self._client, args, kwargs, link if is_arriving(link) else None
+        )
 
 
 class Ticket(Future[Any]):
@@ -171,21 +176,39 @@ class Ticket(Future[Any]):
     """For how many seconds a caller waits before it is said who is missing. There is no limit:
     right programs compute for an hour, and where a call never comes nobody else would say so."""
 
-    def __init__(self, gathered: _Gathered, owner: object, about: object) -> None:
+    looks_every = 1.0
+    """How many seconds a request that waits for a round takes to see that it was called."""
+
+    def __init__(
+        self, gathered: _Gathered, owner: object, about: object, waits: Link | None
+    ) -> None:
         super().__init__(about)
         self.owner = owner
         self.is_open = True
+        self.waits = waits
+        """The request that waits for the call, as far as that is known when it is made."""
+        self.served: Future[Any] | None = None
+        """What the call of the round is to bring, once it is made."""
         self._gathered = gathered
         self._assembling = threading.Lock()
         self.set_running_or_notify_cancel()
 
     def _passed(self, gate: threading.Lock, timeout: float | None) -> bool:
-        if timeout is not None or not self.is_open:
+        if timeout is not None:
             return super()._passed(gate, timeout)
-        if not super()._passed(gate, self.patience):
-            wait = self._gathered.describe_wait(self)
-            if wait:
-                _log.warning("for %g s %s", self.patience, wait)
+        waits = current()
+        self.waits = self.waits or waits
+        told_at = time.monotonic() + self.patience
+        # What the round calls may wait for a request that waits for the round: then a circle is
+        # found by who waits for what the call of the round is to bring.
+        step = self.patience if waits is None else min(self.looks_every, self.patience)
+        while (served := self.served) is None and not super()._passed(gate, step):
+            if time.monotonic() >= told_at:
+                if wait := self._gathered.describe_wait(self):
+                    _log.warning("for %g s %s", self.patience, wait)
+                told_at = math.inf
+        if served is not None:
+            served._wait(None)
             return super()._passed(gate, None)
         return True
 
@@ -262,10 +285,14 @@ class _Gathered:
         )
 
     def arrive(
-        self, client: ClientInterface, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        client: ClientInterface,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        waits: Link | None,
     ) -> Ticket:
         about = f"{self._server}.{self._operation}, called by {client}"
-        ticket = Ticket(self, self._server.owner, about)
+        ticket = Ticket(self, self._server.owner, about, waits)
         with self._lock:
             effects = self._rounds.arrive(client, (args, kwargs), time.monotonic(), ticket=ticket)
             self._open[ticket] = None
@@ -312,6 +339,7 @@ class _Gathered:
 
     def _fire(self, entries: Sequence[RoundEntry[ClientInterface]]) -> None:
         """Make one call of a full round; its result or its exception goes to every caller."""
+        before = work_on(self._link_of(entries))
         try:
             args, kwargs = self._share.join([entry.arguments for entry in entries])
             served = submit_to(self.target, args, kwargs)
@@ -320,7 +348,20 @@ class _Gathered:
             if not isinstance(error, Exception):
                 raise
             return
+        finally:
+            work_on(before)
+        for entry in entries:
+            entry.ticket.served = served
         served.add_done_callback(lambda done: self._deliver(entries, done))
+
+    def _link_of(self, entries: Sequence[RoundEntry[ClientInterface]]) -> Link | None:
+        """Return what waits for the call of a round: the requests in which its calls were made."""
+        last = current()
+        calls = [entry.ticket for entry in entries]
+        if last is None and not any(call.waits for call in calls):
+            return None
+        where = f"{self._server}.{self._operation}"
+        return LinkOfRound(new_number(), where, calls, last, is_asynchronous(self.target))
 
     def _deliver(self, entries: Sequence[RoundEntry[ClientInterface]], done: Any) -> None:
         error = done.exception()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+from gcm.interfaces.call_chain import numbers_of
 from gcm.membranes.requests.request import Request, refuse
 from gcm.membranes.requests.request_queue import ServingThread
 from gcm.records import dataclass
@@ -48,7 +49,7 @@ def stretches(number: str, end: str) -> Iterator[Stretch]:
             continue
         for request in thread.queue.requests():
             caller = request.caller
-            if request.is_awaited and caller is not None and caller.number == number:
+            if request.is_awaited and caller is not None and number in numbers_of(caller):
                 found = _from(request, end)
                 if found is not None:
                     yield found

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 from gcm.components.controller import Controller
 from gcm.components.model import Component
 from gcm.errors import CircularCallError, GcmError, NoSuchInterfaceError
-from gcm.interfaces.call_chain import Link, LinkElsewhere, current, new_number, waiting_for
+from gcm.interfaces.call_chain import (
+    Link,
+    LinkElsewhere,
+    current,
+    is_arriving,
+    new_number,
+    waiting_for,
+    waiting_in,
+)
 from gcm.interfaces.future import Future
 from gcm.interfaces.going_on import outside
 from gcm.interfaces.value import by_value, no_copy
@@ -88,16 +96,21 @@ class RequestFuture(Future[Any]):
         if waiting is None:
             return self._looked_after(gate, queue)
         self.about.is_awaited = True
-        if not isinstance(waiting, Request):  # one of another process, in a component without queue
+        # Not those of other processes, in components without queues.
+        held_up = [one for one in waiting_in(waiting) if isinstance(one, Request)]
+        if not held_up:
             return self._looked_after(gate, queue)
-        waiting.waits_for = self.about
+        for one in held_up:
+            one.waits_for = self.about
         try:
             if gate.acquire(timeout=CIRCLE_SECONDS):
                 return True
-            refuse_circle(waiting, self.about)
+            for one in held_up:
+                refuse_circle(one, self.about)
             return self._looked_after(gate, queue)
         finally:
-            waiting.waits_for = None
+            for one in held_up:
+                one.waits_for = None
 
     def _looked_after(self, gate: threading.Lock, queue: RequestQueueController) -> bool:
         first = rest = queue.component.membrane.lifecycle.hold_timeout
@@ -197,10 +210,8 @@ class QueuePort:
         Raises:
             CopyError: an argument cannot be copied.
         """
-        caller = current()
-        # A call from another process arrives here last: its caller may wait for it.
-        arrives = isinstance(caller, LinkElsewhere) and caller.is_arriving
-        return self._queued(args, kwargs, is_awaited=arrives)
+        # A call from another process or of a round arrives here last: its callers may wait for it.
+        return self._queued(args, kwargs, is_awaited=is_arriving(current()))
 
     def _queued(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_awaited: bool

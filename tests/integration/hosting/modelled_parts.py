@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Annotated, Any, ClassVar, Protocol
 
-from gcm import attribute, provides, redistribute, requires, submit
+from gcm import Cardinality, attribute, provides, redistribute, requires, submit
 from gcm.components.controller import Controller
 from gcm.invocation import Invocation
 
@@ -68,6 +68,25 @@ class Walker:
         if kind == "?":
             return repr(self.forgotten.pop().exception(20.0))
         return self.next.go(rest)
+
+
+@provides("all", Ways, cardinality=Cardinality.GATHERCAST)
+class Meeting:
+    """Calls `next` once for all that have called."""
+
+    next: Annotated[Ways, requires()]
+
+    def go(self, way: list[str]) -> list[str]:
+        return [self.next.go("")] * len(way)
+
+
+class WaysOfAll(Protocol):
+    def go(self, way: list[str]) -> list[str]: ...
+
+
+@provides("ways", WaysOfAll)
+class Guide(Meeting):
+    """The same, for a composite that gathers."""
 
 
 class Log:

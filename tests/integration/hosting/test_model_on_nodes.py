@@ -47,9 +47,11 @@ from tests.integration.hosting.hosted_parts import Adder, Client, Run, Sum
 from tests.integration.hosting.modelled_parts import (
     Counter,
     Giver,
+    Guide,
     ListAdder,
     Locked,
     Log,
+    Meeting,
     Models,
     Passer,
     Surface,
@@ -383,6 +385,31 @@ def test_a_circle_between_nodes_that_is_closed_after_the_calls_is_told(
         assert told == [error for error in errors if error is not None] != []
         assert told[0].what.startswith("the call would wait for itself: /app/")
         assert root.stub("a", Ways).go("c") == root.stub("b", Ways).go("s") == "there"
+
+
+@pytest.mark.parametrize("called", ["a", "b"])
+@pytest.mark.parametrize("meeting", ["active", "passive", "in a box"])
+def test_a_circle_through_a_round_on_another_node_is_told(
+    grid: Launcher, called: str, meeting: str
+) -> None:
+    described = Assembly("app")
+    described.serves("a", Ways).serves("b", Ways)
+    described.active("a", Walker, node="n1").active("b", Walker, node="n2")
+    described.bind("this.a", "a.ways").bind("this.b", "b.ways")
+    if meeting == "in a box":  # whose membrane gathers, in this process
+        box = described.composite("m").serves("all", Ways, cardinality=Cardinality.GATHERCAST)
+        box.needs("next", Ways)
+        box.active("one", Guide, node="n3")
+        box.bind("this.all", "one.ways").bind("one.next", "this.next")
+    else:
+        make = described.active if meeting == "active" else described.primitive
+        make("m", Meeting, node="n3")
+    described.bind("a.next", "m.all").bind("b.next", "m.all").bind("m.next", f"{called}.ways")
+    with deployed(grid, described.plan().root) as root:
+        futures = [submit(root.stub(name, Ways).go, "c") for name in ("a", "b")]
+        errors = [future.exception(LONG) for future in futures]
+        assert [type(error) for error in errors] == [CircularCallError] * 2
+        assert f"/app/{called}.ways.go" in str(errors[0])
 
 
 def test_a_request_that_nobody_waits_for_closes_no_circle(grid: Launcher) -> None:

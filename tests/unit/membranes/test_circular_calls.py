@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Protocol
 
 import pytest
 
-from gcm import active, composite, immediate, primitive, provides, requires, submit
+from gcm import (
+    Cardinality,
+    active,
+    composite,
+    immediate,
+    primitive,
+    provides,
+    requires,
+    submit,
+)
 from gcm.components.model import Component
 from gcm.errors import CircularCallError
+from gcm.membranes.collective import GathercastController
 from gcm.membranes.content import ContentController
+from tests.unit.parts import Ended, Make
 
 LONG = 20.0
 
@@ -108,3 +120,38 @@ def test_no_circle_where_nobody_waits() -> None:
         assert step(first, "fc") == "forgotten"
     with ring(active(Open, "a"), active(Walker, "b")) as first:
         assert step(first, "cc") == "done"
+
+
+@provides("all", Step, cardinality=Cardinality.GATHERCAST)
+class Gatherer:
+    """Calls `next` for all that have called."""
+
+    next: Annotated[Step, requires()]
+
+    def step(self, way: list[str]) -> list[str]:
+        return [self.next.step("")] * len(way)
+
+
+@pytest.mark.parametrize("make", [primitive, active])
+@pytest.mark.parametrize("called", ["first", "last"])
+@pytest.mark.parametrize("way", ["cc", "sc"])
+def test_a_circle_through_a_round_is_found_from_each_that_waits_for_it(
+    make: Make, called: str, way: str, ended: Ended
+) -> None:
+    first, last = ended(active(Walker, "first")), ended(active(Walker, "last"))
+    gatherer = ended(make(Gatherer, "gatherer"))
+    for one in (first, last):
+        one.bind("next", gatherer.server("all"))
+    gatherer.bind("next", {"first": first, "last": last}[called].server("server"))
+    for one in (gatherer, first, last):
+        one.start()
+    futures = [submit(first.stub("server", Step).step, way)]
+    while not gatherer.controller(GathercastController).waiting("all"):
+        time.sleep(0.001)
+    futures.append(submit(last.stub("server", Step).step, way))
+    errors = [future.exception(LONG) for future in futures]
+    if make is primitive and called == "last":  # whose thread carries out the call of the round
+        assert errors == [None, None]
+        return
+    assert [type(error) for error in errors] == [CircularCallError] * 2
+    assert f"/{called}.server.step" in str(errors[0])
