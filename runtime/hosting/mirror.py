@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from gcm.components.composite import Composite
-from gcm.components.controller import Controller
 from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.components.wrapper import Wrapper
@@ -14,6 +13,7 @@ from gcm.interfaces.distribution import redistributes
 from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
 from gcm.interfaces.stub import Stub
 from gcm.interfaces.types import ComponentType, InterfaceType
+from runtime.hosting.content_there import ContentThere
 from runtime.hosting.mirrored_content import MirroredContent
 from runtime.hosting.mirrored_controllers import mirrored
 from runtime.hosting.remote import RemoteInterface
@@ -43,6 +43,11 @@ class Mirror(Wrapper):
         return self.mirrored.plan.content
 
     @property
+    def content(self) -> Any:
+        """The object in the node process: plain values of it are copied, all else is used there."""
+        return ContentThere(self.mirrored.touch)
+
+    @property
     def mirrored(self) -> MirroredContent:
         """What is wrapped."""
         return cast(MirroredContent, self._wrapped)
@@ -57,29 +62,6 @@ class Mirror(Wrapper):
             return super()._add_interface(declared)
         self._interfaces[declared.name] = made
         return made
-
-
-class Following(Controller):
-    """Lets the composite in the node process start, stop and end with its mirror."""
-
-    __slots__ = ()
-    name = "hooks"
-
-    def started(self) -> None:
-        """Start it."""
-        self._there.on_start()
-
-    def stopped(self) -> None:
-        """Stop it."""
-        self._there.on_stop()
-
-    def terminated(self) -> None:
-        """End it."""
-        self._there.on_terminate()
-
-    @property
-    def _there(self) -> MirroredContent:
-        return cast(MirroredComposite, self.component).mirrored
 
 
 class MirroredComposite(Composite):
@@ -100,7 +82,7 @@ class MirroredComposite(Composite):
         content: MirroredContent,
     ) -> None:
         self.mirrored = content
-        super().__init__(name, type, mirrored(description).including(Following))
+        super().__init__(name, type, mirrored(description))
         self.membrane.description = description
 
     @property

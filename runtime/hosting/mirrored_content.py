@@ -18,7 +18,7 @@ from runtime.hosting.exports import INNER
 from runtime.hosting.host import Host
 from runtime.hosting.neighbours import behind_composites, clients_of, servers_of
 from runtime.hosting.node import name_of_class
-from runtime.hosting.other_node import NodeProcess, ask_node
+from runtime.hosting.other_node import NODE, NodeProcess, ask_node
 from runtime.hosting.remote import BINDING, TYPE_OF, RemoteInterface
 from runtime.hosting.routes import only
 from runtime.transport.errors import ChannelClosed, Unreachable
@@ -60,6 +60,7 @@ class MirroredContent:
         self.path = plan.path
         self.node = node
         self.mirror: Component | None = None
+        self.has_ended = False
 
     def call(self, invocation: Invocation) -> Future[Any]:
         """Send a call to the component."""
@@ -69,6 +70,13 @@ class MirroredContent:
         """Call a controller of the component and wait for the result."""
         call = Invocation(self.path, f"{controller}-controller", operation, args, kwargs)
         return self._host.call(call).result()
+
+    def touch(
+        self, names: tuple[str, ...], act: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Do something to the object of the component, as `content_there` says."""
+        touch = self.path, names, act, args, kwargs
+        return self._host.call(Invocation(self.node.home, NODE, "touch", touch)).result()
 
     def remote(self, declared: InterfaceType, *, internal: bool = False) -> RemoteInterface:
         """Return a server interface of the component, without the mirror before it."""
@@ -119,7 +127,13 @@ class MirroredContent:
         """End the component and let the node process forget it."""
         self._leave()
         self.control("lifecycle", "terminate")
-        self._placements.drop(self)
+        self.forget()
+
+    def forget(self) -> None:
+        """Let the node process forget the component, which has ended there."""
+        if not self.has_ended:
+            self.has_ended = True
+            self._placements.drop(self)
 
     def composite_changed(self, composite: Component) -> None:
         """Lead the calls that pass `composite` their new way, if they come meanwhile."""

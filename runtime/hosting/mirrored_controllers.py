@@ -75,6 +75,9 @@ class _HostedLife(LifeCycleController):
 
     def state(self) -> State:
         """Return its state there."""
+        there: Any = self.component
+        if there.mirrored.has_ended:
+            return State.TERMINATED
         found: State = self._ask("state")
         return found
 
@@ -95,12 +98,37 @@ class _HostedLife(LifeCycleController):
         self._ask("stop")
 
     def terminate(self) -> None:
-        """End it there."""
-        self._ask("terminate")
+        """End it there, where it is forgotten then."""
+        there: Any = self.component
+        there.mirrored.on_terminate()
 
     def _ask(self, operation: str) -> Any:
         there: Any = self.component
         return there.mirrored.control(self.name, operation)
+
+
+class Following(Controller):
+    """Lets the component in the node process start, stop and end with its mirror."""
+
+    __slots__ = ()
+    name = "hooks"
+
+    def started(self) -> None:
+        """Start it."""
+        self._there.on_start()
+
+    def stopped(self) -> None:
+        """Stop it."""
+        self._there.on_stop()
+
+    def terminated(self) -> None:
+        """End it."""
+        self._there.on_terminate()
+
+    @property
+    def _there(self) -> Any:
+        there: Any = self.component
+        return there.mirrored
 
 
 HERE = frozenset(
@@ -119,7 +147,7 @@ def mirrored(description: MembraneDescription) -> MembraneDescription:
     return MembraneDescription(
         f"{description.name} elsewhere",
         tuple(map(_mirrored, description.controllers)),
-    )
+    ).including(Following)
 
 
 def _mirrored(kind: type[Controller]) -> type[Controller]:
@@ -187,6 +215,12 @@ class MirroredMembrane(cast(Any, _asking(cast(Hashable, MembraneController)))): 
         part = self._parts.pop(name, None)
         if part is not None:
             part.host = None
+
+    def terminated(self) -> None:
+        """Let what was added be forgotten: it has ended with the component, where that lives."""
+        for part in self._parts.values():
+            there: Any = part
+            there.mirrored.forget()
 
     def part(self, name: str) -> Component:
         """Return a component that was added while the assembly runs.

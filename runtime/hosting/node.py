@@ -22,6 +22,7 @@ from gcm.membranes.membrane_controller import MembraneController
 from gcm.membranes.migration import MigrationController
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
+from runtime.hosting.content_there import touched
 from runtime.hosting.host import Host
 from runtime.hosting.other_node import NODE, OtherNode
 from runtime.transport.credentials import Credentials
@@ -68,6 +69,9 @@ class NodeControl(Protocol):
         What is left passes on the calls that waited, until it is told to `leave`.
         """
 
+    def start(self, path: str) -> None:
+        """Start a component that has moved here, before calls come."""
+
     def leave(self, path: str) -> None:
         """End what is left here of a component that has moved."""
 
@@ -79,6 +83,11 @@ class NodeControl(Protocol):
 
     def take_in(self, path: str, part: str) -> None:
         """Let the membrane of a component that lives here hold another one that does."""
+
+    def touch(
+        self, path: str, names: tuple[str, ...], act: str, args: tuple[Any, ...], kwargs: Any
+    ) -> Any:
+        """Do something to the object of a primitive, as `content_there` says."""
 
     def drop(self, path: str) -> None:
         """Forget a component that was made; it should be terminated."""
@@ -143,6 +152,10 @@ class NodeAgent:
         here.controller(MigrationController).migrate(OtherNode(self._host, plan, home, address))
         self._moved[plan.path] = here
 
+    def start(self, path: str) -> None:
+        """Start a component that has moved here."""
+        self._host.exports.component(path).start()
+
     def leave(self, path: str) -> None:
         """End what is left here of a component that has moved."""
         left = self._moved.pop(path, None)
@@ -168,6 +181,12 @@ class NodeAgent:
         """Let the membrane of a component that lives here hold another one that does."""
         find = self._host.exports.component
         find(path).controller(MembraneController).add(find(part))
+
+    def touch(
+        self, path: str, names: tuple[str, ...], act: str, args: tuple[Any, ...], kwargs: Any
+    ) -> Any:
+        """Do something to the object of a primitive."""
+        return touched(self._host.exports.component(path).content, names, act, args, kwargs)
 
     def drop(self, path: str) -> None:
         """Forget a component that was made, and hang up on what is outside of the assembly."""

@@ -61,12 +61,11 @@ class OtherNode:
                     end.server if isinstance(end, Referenced) else end for end in client.servers
                 ]
                 self._ask("lead", self._plan.path, client.name, ends)
-            start = Invocation(self._plan.path, "lifecycle-controller", "start")
+            self._ask("start", self._plan.path)  # a call that came before that would be refused
             way = self._host.routes.find(self._home)
             assert way is not None
             self._host.routes.add(self._plan.path, way)  # calls go there before it is gone here
             self._host.exports.withdraw(self._plan.path)
-            self._host.call(start).result()
         except BaseException:
             self._host.publish(self._plan.path, component)
             self._ask("drop", self._plan.path)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gcm import (
+    AttributeController,
     ContentController,
     MembraneController,
     MigrationController,
@@ -30,12 +31,14 @@ from runtime import planned
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.errors import GridError
 from runtime.processes.launcher.machine import Machine
+from runtime.transport.errors import TransportError
 
 if TYPE_CHECKING:
     from tests.integration.nodes.conftest import Field
 
 MODULE = """
 import os
+import threading
 from typing import Annotated, Protocol
 from gcm import provides, requires
 
@@ -62,6 +65,18 @@ class Watch(Protocol):
 class Watchdog:
     def where(self):
         return os.environ["GCM_NODE"]
+
+class Counting(Protocol):
+    def count(self, what: str) -> int: ...
+
+@provides("counting", Counting)
+class Counter:
+    def __init__(self):
+        self.counted = []
+        self.finished = threading.Event()
+    def count(self, what):
+        self.counted.append(what)
+        return len(self.counted)
 """
 ADL = """
 <interface name="serve" role="server" signature="steered_parts.Work"/>
@@ -248,6 +263,31 @@ def test_what_a_membrane_on_a_node_serves_is_called_and_can_be_added(
         membrane.stop()
         membrane.remove("watchdog")
         assert membrane.names() == []
+        dog.terminate()
+        other = primitive(parts.Watchdog, "other", node=machine.nodes()["office/desk/node1"])
+        membrane.add(other)
+        root.stop()
+        root.terminate()
+        for ended in (dog, other):
+            assert ended.state == "terminated"
+            with pytest.raises(TransportError, match="nothing leads to /made/"):
+                ended.controller(AttributeController).names()  # its node has forgotten it
+
+
+def test_the_object_of_a_component_on_a_node_is_reached_there(plan: DeploymentPlan) -> None:
+    with Machine(plan, steered=True) as machine:
+        machine.deployed(LONG)
+        parts: Any = sys.modules["steered_parts"]
+        counter: Any = primitive(parts.Counter, node=machine.nodes()["lab/rack/blade1"]).content
+        assert (counter.counted, counter.finished.wait(0.0)) == ([], False)
+        assert counter.count("a") == 1
+        counter.finished.set()
+        assert (counter.counted, counter.finished.is_set()) == (["a"], True)
+        counter.counted = ["b", "c"]
+        assert counter.count("d") == 3
+        with pytest.raises(AttributeError, match="'Counter' object has no attribute 'missing'"):
+            counter.missing  # noqa: B018
+        assert repr(counter).startswith("<elsewhere: <steered_parts.Counter object at")
 
 
 def test_a_call_after_a_lost_node_has_ended_the_run_is_refused(plan: DeploymentPlan) -> None:
