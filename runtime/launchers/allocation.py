@@ -2,9 +2,9 @@
 
 The commands of the system run on the login node. The job holds the nodes only as long as a file
 there is written again and again. The keeper does that, a process on the login node which is asked
-to end when the run ends, when it is killed, loses its connection, or is on a laptop that is closed:
-then it cancels the job, queued or not. Where it cannot, the file stays as it is, and the job ends
-by itself.
+to end when the run ends, when it is killed, loses its connection, or is on a laptop that is closed,
+and which looks whether the guard lives that would ask for that: then it cancels the job, queued or
+not. Where it cannot, the file stays as it is, and the job ends by itself.
 """
 
 from __future__ import annotations
@@ -47,9 +47,13 @@ exec >/dev/null 2>&1  # the shell tells of commands that a signal has ended, als
 mkdir -p "$HOME/${lease%/*}" && cd "$HOME" || exit 1
 # ends are asked for from everything that runs here, so the commands that give the nodes back, too;
 # the second time is for a job that was being submitted at the first
-trap 'trap "" TERM; rm -f "$lease" "$lease.new"; "$@"; sleep 0.5; "$@"; exit' TERM
+give_back() { trap "" TERM; rm -f "$lease" "$lease.new"; "$@"; sleep 0.5; "$@"; exit; }
+trap 'give_back "$@"' TERM
 n=0
-while :; do n=$((n + 1)); echo "$n" >"$lease.new" && mv "$lease.new" "$lease"; sleep "$pause"; done
+while kill -0 "$PPID"; do  # a guard that was killed asks for nothing
+    n=$((n + 1)); echo "$n" >"$lease.new" && mv "$lease.new" "$lease"; sleep "$pause"
+done
+give_back "$@"
 """
 _FORGET = 'cd "$HOME" && rm -f "$1" "$1.new"'
 

@@ -78,6 +78,19 @@ def test_a_job_ends_by_itself_when_the_login_node_goes_down(slurm: Slurm) -> Non
     wait_until(slurm.is_given_back)
 
 
+def test_a_job_is_given_back_when_the_launcher_and_its_guard_are_killed_at_once(
+    slurm: Slurm,
+) -> None:
+    run = slurm.start(slurm.descriptor(LONG, 'lease="5s"'))
+    assert run.stdout is not None
+    assert run.stdout.readline().startswith("rank")
+    run.send_signal(signal.SIGSTOP)  # it sees nothing of the other's end
+    slurm.kill_all("gcm-guard")
+    run.kill()
+    end_of(run)
+    wait_until(slurm.is_given_back)
+
+
 @pytest.mark.parametrize("until", [0, 4])
 def test_the_program_of_the_page_saves_its_state_in_time(slurm: Slurm, until: int) -> None:
     page = (Path(ROOT) / "docs" / "batch.md").read_text()
