@@ -273,11 +273,11 @@ class _Request:
         """Let the body come in where it belongs."""
         if self._has_begun:
             return
-        self._has_begun = True
         parcel = self.parcel
         room = None
         if parcel.size and self.header != SEVERAL:
             room = service.room(parcel.source, self.header, parcel.size)
+        self._has_begun = True  # where the service cannot read it, it is passed over
         if room is None:
             parcel.take()
         else:

@@ -15,7 +15,7 @@ The machine sends nothing: whoever calls it, with the engine's lock held, carrie
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Protocol
 
@@ -191,9 +191,9 @@ class _Way:
         self.has_lock: bool | None = None
         """Whether its lock was asked for; None where there is no epoch of one."""
 
-    def forget_over(self) -> None:
-        """Forget accesses that are over, and whose errors are not to be told any more."""
-        self.accesses = [one for one in self.accesses if not one.test()]
+    def forget(self, told: Container[Access]) -> None:
+        """Forget accesses that are over and whose errors were told."""
+        self.accesses = [one for one in self.accesses if one not in told or not one.test()]
         self.limit = max(_LEAST_KEPT, 2 * len(self.accesses))
 
     def keep(self, access: Access) -> None:
@@ -435,11 +435,14 @@ class WindowOrigin:
                 found += way.accesses
         return found
 
-    def forget_over(self, ranks: Iterable[int]) -> None:
-        """Forget the accesses to some ranks that are over, once their errors are told."""
-        for rank in ranks:
-            if (way := self._ways.get(rank)) is not None:
-                way.forget_over()
+    def forget(self, told: Iterable[Access]) -> None:
+        """Forget accesses that were waited for, so that the error of each was told.
+
+        Another thread may have begun others meanwhile.
+        """
+        over = frozenset(told)
+        for rank in {one.rank for one in over}:
+            self._way(rank).forget(over)
 
     def flush(self, rank: int) -> OutgoingRequest | None:
         """Return a request that is answered once all before is done at a rank; None if all is.

@@ -13,7 +13,7 @@ import pytest
 from runtime.testing.world.__main__ import commit_here, line_of
 from runtime.testing.world.kinds import KINDS
 
-SEEDS = {"messages": 1000, "runs": 800, "labs": 300, "links": 2000, "programs": 400}
+SEEDS = {"messages": 1000, "runs": 800, "labs": 300, "links": 2000, "programs": 400, "windows": 30}
 """How many worlds of each kind decide."""
 PARTS = 10
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.windows.shared_memory import SharedMemory
-    from runtime.windows.origin import Access, OutgoingRequest
+    from runtime.windows.origin import OutgoingRequest
 
 
 class GridWindow(WindowAccesses):
@@ -77,13 +77,13 @@ class GridWindow(WindowAccesses):
         """Wait until what was begun with some ranks is done here; raises the first error."""
         ranks = [*ranks]
         with self.engine.lock:
-            items: list[Access | OutgoingRequest] = [*self.origin.under_way(ranks), *asked]
+            accesses = self.origin.under_way(ranks)
             self.traffic.depart()
         try:
-            self.traffic.wait_for(items)
+            self.traffic.wait_for([*accesses, *asked])
         finally:
             with self.engine.lock:
-                self.origin.forget_over(ranks)
+                self.origin.forget(accesses)
 
     def _flush(self, ranks: Iterable[int]) -> None:
         """Wait until all is done at some ranks, too."""
@@ -93,6 +93,10 @@ class GridWindow(WindowAccesses):
             self.traffic.depart()
         self._finish(ranks, asked)
 
+    def _ranks_under_way(self) -> list[int]:
+        with self.engine.lock:
+            return self.origin.ranks_under_way()
+
     def Flush(self, rank: int) -> None:
         """Wait until all accesses to a rank are done there."""
         self._flush(self._locked(rank))
@@ -100,7 +104,7 @@ class GridWindow(WindowAccesses):
     def Flush_all(self) -> None:
         """Wait until all accesses are done at their targets."""
         self.epochs.check_locked()
-        self._flush(self.origin.ranks_under_way())
+        self._flush(self._ranks_under_way())
 
     def Flush_local(self, rank: int) -> None:
         """Wait until all accesses to a rank are done here."""
@@ -109,7 +113,7 @@ class GridWindow(WindowAccesses):
     def Flush_local_all(self) -> None:
         """Wait until all accesses are done here."""
         self.epochs.check_locked()
-        self._finish(self.origin.ranks_under_way())
+        self._finish(self._ranks_under_way())
 
     def Sync(self) -> None:
         """Let small accesses leave; nothing else, since there is one copy of the memory."""
@@ -188,9 +192,9 @@ class GridWindow(WindowAccesses):
         steps = FirstError()
         if self.is_dynamic:  # its targets alone know what is outside
             with steps.goes_on():
-                self._flush(origin.ranks_under_way())
+                self._flush(self._ranks_under_way())
         with steps.goes_on():
-            self._finish(origin.ranks_under_way())
+            self._finish(self._ranks_under_way())
         if (closed := self._losses.error) is not None:
             self._give_up()  # those that are in the reduction already would wait for this process
             steps.tell()
@@ -349,7 +353,7 @@ class GridWindow(WindowAccesses):
             is_over = False
             if not self.is_broken:
                 with steps.goes_on():
-                    self._flush(self.origin.ranks_under_way())
+                    self._flush(self._ranks_under_way())
                 with steps.goes_on():
                     self.comm.Barrier()
                     is_over = True

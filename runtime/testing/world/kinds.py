@@ -67,6 +67,24 @@ def _play_program(scenario: ProgramScenario, *, keeps_tape: bool = False) -> Pla
     return play_program(scenario, keeps_tape=keeps_tape)
 
 
+def _draw_windows(seed: int) -> Any:
+    from runtime.testing.world.window_world import draw_windows  # as above
+
+    return draw_windows(seed)
+
+
+def _play_windows(scenario: Any, *, keeps_tape: bool = False) -> PlayedWorld:
+    from runtime.testing.world.window_world import play_windows  # as above
+
+    return play_windows(scenario, keeps_tape=keeps_tape)
+
+
+def _smaller_windows(scenario: Any) -> Iterable[Any]:
+    from runtime.testing.world.window_world import smaller_windows  # as above
+
+    return smaller_windows(scenario)
+
+
 KINDS: dict[str, WorldKind[Any]] = {
     one.name: one
     for one in (
@@ -75,6 +93,7 @@ KINDS: dict[str, WorldKind[Any]] = {
         WorldKind("labs", draw_lab, play_lab, smaller_labs),
         WorldKind("links", draw_link, play_link, smaller_links),
         WorldKind("programs", draw_program, _play_program, smaller_programs),
+        WorldKind("windows", _draw_windows, _play_windows, _smaller_windows),
     )
 }
 """All of them, by name."""

@@ -213,6 +213,11 @@ class ProgramWorld:
         }
         return ProgramFindings(scenario, processes, ranks, frozenset(self.killed), self.stuck)
 
+    def program_of(self, scenario: ProgramScenario) -> Callable[[ProgramProcess], None]:
+        """Return the program that all ranks run."""
+        made: Callable[[ProgramProcess], None] = program_of(scenario)
+        return made
+
     def free(self) -> None:
         """Leave nothing behind."""
         for one in self.processes:
@@ -241,7 +246,7 @@ class ProgramWorld:
             for line in (self.network.line(host, other), self.network.line(other, host)):
                 line.latency, line.rate = scenario.latency, scenario.rate
         slow = scenario.slowness if RankName.parse(name).site == scenario.slow_site else 1.0
-        program = program_of(scenario)
+        program = self.program_of(scenario)
         made = ProgramProcess(
             system, self.settings, program, self.encoded, addresses, slowness=slow
         )

@@ -11,7 +11,7 @@ from runtime.services import Effect, Resume, SendRequest, ServicePort, several
 from runtime.services.port import OUT_OF_TURN, SEVERAL
 
 KEY = b"a window"
-HOLD, OPEN, WRONG = b"H", b"O", b"W"
+HOLD, OPEN, WRONG, NO_ROOM = b"H", b"O", b"W", b"N"
 
 
 class Body:
@@ -55,6 +55,8 @@ class Log:
         return header == HOLD
 
     def room(self, source: int, header: bytes, size: int) -> memoryview | None:
+        if header == NO_ROOM:
+            raise ValueError("no request")
         return None if self._memory is None else memoryview(self._memory)[:size]
 
     def handle(self, source: int, header: bytes, body: memoryview | None) -> Iterable[Effect]:
@@ -172,7 +174,12 @@ def test_several_requests_in_one_are_served_one_after_the_other_and_may_hold_up_
 
 @pytest.mark.parametrize(
     ("header", "body"),
-    [(WRONG, b""), (SEVERAL, b"\1\0"), (SEVERAL, several([(b"a", b"whole")])[:-1])],
+    [
+        (WRONG, b""),
+        (NO_ROOM, b"body"),
+        (SEVERAL, b"\1\0"),
+        (SEVERAL, several([(b"a", b"whole")])[:-1]),
+    ],
 )
 def test_what_cannot_be_read_ends_the_requests_of_its_source_to_one_service_and_no_more(
     header: bytes, body: bytes
@@ -180,13 +187,14 @@ def test_what_cannot_be_read_ends_the_requests_of_its_source_to_one_service_and_
     log, other = Log(), Log()
     port, sent = port_with(log)
     port.open(b"another!", other)
-    port.arrived(KEY, header, Body(1, body))
-    later = Body(1, b"later")
+    wrong, later = Body(1, body), Body(1, b"later")
+    port.arrived(KEY, header, wrong)
     port.arrived(KEY, b"b", later)
     port.arrived(KEY, b"c", Body(2, b""))
     port.arrived(b"another!", b"d", Body(1, b""))
     assert list(log.is_broken_by) == [1]
     assert sent == [SendRequest(1, b"refused")]
+    assert wrong.done
     assert later.done
     assert [one[1] for one in log.served] == [b"c"]
     assert [one[1] for one in other.served] == [b"d"]

@@ -89,7 +89,7 @@ def test_a_large_put_is_over_once_the_wire_needs_its_memory_no_more() -> None:
     assert origin.under_way([1]) == [access]
     wire.message.is_sent = True
     assert access.test()
-    origin.forget_over([1])
+    origin.forget([access])
     assert origin.under_way([1]) == []
 
 
@@ -144,6 +144,21 @@ def test_a_refusal_is_the_error_of_its_access_alone() -> None:
     assert second.test()
     assert str(first.error) == "not there"
     assert second.error is None
+
+
+def test_what_another_thread_has_begun_meanwhile_is_not_forgotten() -> None:
+    origin, wire = locked()
+    waited_for = take(origin, bytearray(1 << 17))
+    accesses = origin.under_way([1])
+    begun = take(origin, bytearray(1 << 17))
+    wire.take()
+    origin.answered(1, AnswerCode.DONE, None)
+    origin.answered(2, AnswerCode.OUTSIDE, memoryview(b"not there"))
+    origin.forget(accesses)
+    assert waited_for.test()
+    assert origin.under_way([1]) == [begun]
+    assert begun.test()
+    assert str(begun.error) == "not there"
 
 
 def test_a_flush_covers_what_was_asked_for_before_it_and_threads_share_it() -> None:
