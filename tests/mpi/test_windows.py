@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -519,6 +520,16 @@ def test_it_is_told_who_has_the_lock_that_a_rank_waits_for(tmp_path: Path) -> No
             else:
                 threading.Timer(5, window.Unlock, [0]).start()
                 world.recv(source=0)
+                window.Lock(1)
+            world.Barrier()
+            if world.rank == 0:
+                window.Lock(1)
+                window.Put(array("q", [1]), 1)
+                window.Unlock(1)
+                world.send(None, 1)
+            else:
+                threading.Timer(5, window.Unlock, [1]).start()
+                world.recv(source=0)
             window.Free()
             """
         )
@@ -535,7 +546,41 @@ def test_it_is_told_who_has_the_lock_that_a_rank_waits_for(tmp_path: Path) -> No
     )
     told = "an MPI call at stuck.py:13, which waits for the lock of its own memory, which rank 1"
     assert told in done.stderr
+    name = r"rank 1 \(site0/cluster1 0\) on \S+"
+    of_another = (
+        rf"stuck.py:24, which waits for accesses to the memory of {name}, whose lock {name}"
+    )
+    assert re.search(of_another, done.stderr)
     assert done.returncode == 0
+
+
+DIES_AT = """
+import os, sys
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+
+def dies(event, args):
+    if event == {event!r} and str(args[0]).startswith("/dev/shm/gcm-window-"):
+        os.kill(os.getpid(), 9)
+
+if world.rank == {rank}:
+    sys.addaudithook(dies)
+try:
+    MPI.Win.Allocate_shared(4096, 8, comm=world)
+except MPI.Exception as error:
+    print(error.error_class in (MPI.ERR_PROC_FAILED, MPI.ERR_REVOKED))
+"""
+
+
+@pytest.mark.parametrize(("rank", "event"), [(0, "os.remove"), (1, "open")])
+def test_no_memory_stays_where_a_rank_is_killed_while_it_is_shared(
+    rank: int, event: str, grid: Grid
+) -> None:
+    before = {*Path("/dev/shm").glob("gcm-window-*")}
+    program = DIES_AT.format(rank=rank, event=event)
+    said = grid("1+1", program, failures="return", code=(0, 1, 137))
+    assert said[1 - rank] == ["True"]
+    assert {*Path("/dev/shm").glob("gcm-window-*")} <= before
 
 
 OF_TWO_MPIS = """<deployment name="mixed"><application script="reduced.py"/><grid>

@@ -8,7 +8,7 @@ from runtime.testing.world.window_world import draw_windows, play_windows
 from runtime.windows.locks import LockQueue
 from runtime.windows.origin import WindowOrigin
 
-SEEDS = range(16)
+SEEDS = range(24)
 
 
 def _found_by(seeds: range) -> bool:
