@@ -34,6 +34,8 @@ class CodeRun:
     name: str
     clusters: Mapping[str, int]
     names: RankNames = NO_NAMES
+    survives: bool = False
+    """Whether its ranks can go on when others are lost."""
     state: CodeState = CodeState.IDLE
     incarnation: int = 0
     exit_codes: dict[int, int] = field(default_factory=dict)
@@ -102,8 +104,6 @@ class CodeRun:
         """Record that another process takes the place of one that has ended; return its rank."""
         number = self.first_rank(rank.cluster) + rank.rank
         self.exit_codes.pop(number, None)
-        if not any(self.exit_codes.values()):
-            self.blamed, self._is_settling = "", False
         return number
 
     def job_ended(self, cluster: str, code: int, why: str) -> dict[int, str]:
@@ -126,16 +126,23 @@ class CodeRun:
         return dict.fromkeys(silent, words)
 
     def begins_to_settle(self) -> bool:
-        """Return True once per run, when a part of it has failed and others still run."""
-        if not self.blamed or self._is_settling or self.state is not CodeState.RUNNING:
+        """Return True once per run, when a part of it has failed and others still run.
+
+        They may wait for that part for ever, unless they can survive its loss.
+        """
+        if (
+            self.survives
+            or not self.blamed
+            or self._is_settling
+            or self.state is not CodeState.RUNNING
+        ):
             return False
         self._is_settling = True
         return True
 
     def settle(self, incarnation: int, seconds: float) -> bool:
         """Record that the time to settle is over; return whether to kill the rest of the run."""
-        is_over = self.incarnation != incarnation or self.state is not CodeState.RUNNING
-        if is_over or not self._is_settling:
+        if self.incarnation != incarnation or self.state is not CodeState.RUNNING:
             return False
         what = (
             f"{self.blamed}, and the other ranks of {self.name} did not end within {seconds:g} s"

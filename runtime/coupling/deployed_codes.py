@@ -37,7 +37,8 @@ class Codes:
 
     With `steered`, a program drives the machine: output is kept, and ranks can exchange messages
     with that program. A code with a failed rank is killed after `settle` seconds, since its other
-    ranks may wait for that rank for ever. With `idle`, only the program starts codes.
+    ranks may wait for that rank for ever, unless they can survive its loss. With `idle`, only the
+    program starts codes.
     """
 
     def __init__(
@@ -63,7 +64,10 @@ class Codes:
         self.is_steered = steered
         self._settle = settle
         names = self._rank_names = deployment.rank_names()
-        self._runs = {name: CodeRun(name, dict(parts), names) for name, parts in clusters.items()}
+        self._runs = {
+            code.name: CodeRun(code.name, dict(clusters[code.name]), names, code.survives)
+            for code in deployment.applications
+        }
         for run in () if idle else self._runs.values():
             run.begin()
         self._by_cluster = {cluster: run for run in self._runs.values() for cluster in run.clusters}

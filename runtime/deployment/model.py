@@ -292,6 +292,11 @@ class Application:
         return self.failures is FailureMode.RETURN or self.replicas > 1
 
     @property
+    def survives(self) -> bool:
+        """Return whether the program can survive the loss of a rank, or of one process of it."""
+        return self.replicas > 1 or (self.goes_on and self.recovery != "abort")
+
+    @property
     def is_file(self) -> bool:
         """Return whether the program is a file, and not looked up by its name."""
         is_path = self.kind is ProgramKind.EXECUTABLE and "/" in self.path

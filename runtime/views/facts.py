@@ -97,10 +97,7 @@ class RunPlanned:
                 for site in deployment.sites
             ),
             {one.name: one.replicas for one in deployment.applications if one.replicas > 1},
-            any(
-                one.replicas > 1 or (one.goes_on and one.recovery != "abort")
-                for one in deployment.applications
-            ),
+            any(one.survives for one in deployment.applications),
         )
 
     def clusters(self) -> dict[str, PlannedCluster]:

@@ -12,8 +12,8 @@ def death(rank: str, code: int, why: str = "") -> RankDeath:
     return RankDeath(RankName.parse(rank), Observation(Witness.RANK, code, why=why))
 
 
-def running() -> CodeRun:
-    run = CodeRun("air", {"0:1": 2, "1:0": 1})
+def running(*, survives: bool = False) -> CodeRun:
+    run = CodeRun("air", {"0:1": 2, "1:0": 1}, survives=survives)
     run.begin()
     assert not run.ranks_up("0:1")
     assert run.ranks_up("1:0")
@@ -74,16 +74,15 @@ def test_a_code_that_ends_by_itself_or_is_stopped_needs_no_time_to_settle() -> N
     assert not run.begins_to_settle()
 
 
-def test_a_rank_that_is_started_again_has_failed_nothing() -> None:
-    run = running()
+def test_a_code_that_survives_losses_is_not_ended_for_them() -> None:
+    run = running(survives=True)
     run.rank_ended(death("0:1:1", 9))
-    assert run.begins_to_settle()
+    assert not run.begins_to_settle()
     assert run.rank_starts_again(RankName.parse("0:1:1")) == 1
-    assert not run.settle(1, 5.0)
     assert run.exit_codes == {}
     assert run.rank_ended(death("0:1:1", 9)) == {1: "exit code 9"}
-    assert run.begins_to_settle()
-    assert run.settle(1, 5.0)
+    run.job_ended("1:0", 1, "")
+    assert not run.begins_to_settle()
 
 
 def test_a_cluster_that_ends_badly_after_its_ranks_is_a_failure_too() -> None:
