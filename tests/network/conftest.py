@@ -21,6 +21,8 @@ from tools.on_grids import ROOT
 
 PROGRAM = "tests.network.exchange_alone"
 PATIENCE = 60.0
+WANTED = 4
+"""How many connections ranks want that have more to send than one takes."""
 
 
 class Rank:
@@ -81,6 +83,7 @@ class Pair:
                 "index": index,
                 "addresses": addresses,
                 "size": size,
+                "wants": WANTED if windows else 0,
                 "silence": silence,
                 "patience": patience,
                 "certificate": str(certificate),

@@ -4,6 +4,9 @@ It is told all as JSON in its argument, and tells `["word", value]` on lines of 
 when it listens, whereupon it waits for a word to go, `begun` when the first bytes have come,
 `broad` when there are several connections, `interrupted` when there is none, `resumed` when there
 is one again, and at last `ended` with what is right, or `lost` with the reason.
+
+Where it `wants` several connections it says so at the beginning, as a rank does that has measured
+that they help: on a busy machine rates vary too much for that.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from runtime.transport.credentials import Credentials
 from runtime.wire import Incoming, PeerConnections
 from runtime.wire.dialling.connecting import DirectConnector
 from runtime.wire.dialling.directory import Party, RankDirectory
+from runtime.wire.stream.frames import WIDEN
 
 PORT = 5800
 SMALL = 200
@@ -99,6 +103,10 @@ def main() -> None:
         connections.progress()
         if ear.heads and not has_begun:
             has_begun = True
+            if told["wants"]:
+                peer = connections._peers[other]
+                peer.sender.put_frame(WIDEN, 0, told["wants"])
+                peer.kick()
             tell("begun")
         if has_begun and bool(connections.connected()) is not was_connected:
             was_connected = not was_connected
