@@ -153,5 +153,5 @@ Allocate_shared            MPI_Win_allocate_shared           window        b   o
 Create_dynamic             MPI_Win_create_dynamic            window        b   ours                   info=INFO_NULL comm=COMM_SELF
 
 [File]
-Open                       MPI_File_open                     file          b   refused:files          comm filename amode=MODE_RDONLY info=INFO_NULL
+Open                       MPI_File_open                     file          b   ours                   comm filename amode=MODE_RDONLY info=INFO_NULL
 """

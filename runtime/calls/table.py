@@ -45,9 +45,7 @@ _HOW = {"b": BLOCKING, "i": BEGUN, "p": PERSISTENT, "t": LOOK, "l": LOCAL}
 
 OURS, PLAN, NATIVE, REFUSED = "ours", "plan", "native", "refused"
 
-_IN_CLUSTER = "Use a communicator of one cluster, such as MPI.COMM_CLUSTER"
 CURES = {
-    "files": f"{_IN_CLUSTER}, or gather at one rank and write there",
     "handle": (
         "Give it MPI.COMM_CLUSTER, or another communicator of one cluster, and combine the results"
     ),

@@ -168,8 +168,8 @@ def report(comm: MPI.Comm, error: BaseException) -> NoReturn:
     raise error
 
 
-def tell(comm: MPI.Comm | MPI.Win, error: BaseException) -> None:
-    """Call the error handler of a communicator or window with an error of MPI or the grid.
+def tell(comm: MPI.Comm | MPI.Win | MPI.File, error: BaseException) -> None:
+    """Call the error handler of a communicator, window or file with an error of MPI or the grid.
 
     It returns if the program's own handler returns: then so does the call of MPI. MPI's own
     handlers raise the error, or end the whole run where errors are fatal, not only the cluster. An

@@ -35,6 +35,7 @@ from runtime.mpi.errors import NotOnTheGrid as NotOnTheGrid
 from runtime.mpi.errors import OutOfStep as OutOfStep
 from runtime.mpi.errors import ProcessGone as ProcessGone
 from runtime.mpi.errors import failure_classes as _failure_classes
+from runtime.mpi.files.face import File as File
 from runtime.mpi.point_to_point.messages import Message as Message
 from runtime.mpi.process import native_code as _native_code
 from runtime.mpi.progress import predefined as _predefined
@@ -57,7 +58,6 @@ from runtime.mpi.surface.lifetime import Init_thread as Init_thread
 from runtime.mpi.surface.lifetime import Is_finalized as Is_finalized
 from runtime.mpi.surface.lifetime import Is_initialized as Is_initialized
 from runtime.mpi.surface.lifetime import Query_thread as Query_thread
-from runtime.mpi.surface.refusals import File as File
 from runtime.mpi.surface.sessions import Session as Session
 from runtime.mpi.values import handles as _handles
 from runtime.mpi.windows.face import Win as Win

@@ -28,11 +28,11 @@ from runtime.matching import ANY
 from runtime.mpi.communicators.attributes import looking
 from runtime.mpi.point_to_point.probing import BlockingProbe
 from runtime.mpi.process.place import here
+from runtime.mpi.process.reaching_out import reaches_out
 from runtime.mpi.progress import predefined
 from runtime.mpi.progress.mailboxes import HEAD, PendingReceive, Receive
 from runtime.mpi.progress.membership import communicators
 from runtime.mpi.progress.operations import Both, FarSend, Operation, Task
-from runtime.mpi.surface.refusals import reaches_out
 from runtime.mpi.surface.waiting_calls import (
     COLLECTIVES,
     EXCHANGES,

@@ -9,10 +9,10 @@ from mpi4py import MPI
 
 from runtime import calls
 from runtime.mpi.errors import NotOnTheGrid
-from runtime.mpi.process.options import hand_down, handle_as_asked
+from runtime.mpi.process.options import hand_down
 from runtime.mpi.process.place import here
+from runtime.mpi.process.reaching_out import reaches_out_by
 from runtime.mpi.values.handles import named_like
-from runtime.mpi.values.substitute_type import SubstituteType
 
 if TYPE_CHECKING:
     from runtime.mpi.progress.membership import CommunicatorMembers
@@ -23,20 +23,9 @@ def not_on_the_grid(call: str, instead: str) -> NotOnTheGrid:
     if here().has_replicas:
         return NotOnTheGrid(
             f"{call} is not possible where ranks have replicas",
-            cure="Use messages and collectives, and open files at one rank",
+            cure="Use messages and collectives there",
         )
     return NotOnTheGrid(f"{call} is not possible over several clusters", cure=instead)
-
-
-_outside: set[str] = set()
-
-
-def reaches_out() -> bool:
-    """Return whether a native request may wait for something else than ranks.
-
-    That is a file, or a process that the program has started itself.
-    """
-    return bool(_outside)
 
 
 class RefusedCalls:
@@ -49,7 +38,7 @@ class RefusedCalls:
 def _refusal(name: str, instead: str) -> Callable[..., Any]:
     def refuse(self: RefusedCalls, *args: Any, **kwargs: Any) -> Any:
         if self._members is None and not here().has_replicas:
-            _outside.add(name)
+            reaches_out_by(name)
             made = getattr(super(RefusedCalls, self), name)(*args, **kwargs)
             return hand_down(self, made) if isinstance(made, MPI.Comm) else made  # type: ignore[arg-type]  # it is a part of one
         raise not_on_the_grid(name, instead)
@@ -60,28 +49,3 @@ def _refusal(name: str, instead: str) -> Callable[..., Any]:
 for _call in calls.of_kind("process", "partition").values():
     if _call.grid == calls.REFUSED:
         setattr(RefusedCalls, _call.name, _refusal(_call.name, _call.cure))
-
-
-def _inside(name: str, instead: str) -> Any:
-    """Return a class method like a native one that refuses communicators of several clusters."""
-
-    def call(cls: type[Any], *args: Any, **kwargs: Any) -> Any:
-        given = (*args, *kwargs.values())
-        if any(getattr(one, "_members", None) is not None for one in given):
-            raise not_on_the_grid(f"File.{name}", instead)
-        _outside.add(name)
-        made = getattr(super(File, cls), name)(*args, **kwargs)
-        return handle_as_asked(made, MPI.ERRORS_RETURN)
-
-    return classmethod(named_like(vars(MPI.File)[name].__func__, call))
-
-
-class File(MPI.File, metaclass=SubstituteType):
-    """Parallel input and output, within a cluster only."""
-
-    _stands_for = MPI.File
-
-
-for _call in calls.of_kind("file", of=("File",)).values():
-    if _call.takes("comm"):
-        setattr(File, _call.name, _inside(_call.name, _call.cure))

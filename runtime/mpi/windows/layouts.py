@@ -105,6 +105,8 @@ def _runs(combiner: str, one: TypeLayout, told: dict[str, Any]) -> list[Run] | N
             return blocks([told["blocklength"]] * len(places), places)
         case "SUBARRAY":
             return _subarray(one, told)
+        case "DARRAY":
+            return _darray(one, told)
     return None
 
 
@@ -122,6 +124,45 @@ def _subarray(one: TypeLayout, told: dict[str, Any]) -> list[Run]:
         for place in outer
         for run in row
     ]
+
+
+def _darray(one: TypeLayout, told: dict[str, Any]) -> list[Run]:
+    sizes, processes, left = told["gsizes"], told["psizes"], told["rank"]
+    places: list[int] = []
+    for count in reversed(processes):
+        left, at = divmod(left, count)
+        places.insert(0, at)
+    parts = [
+        _parts_of(*dimension)
+        for dimension in zip(sizes, told["distribs"], told["dargs"], processes, places, strict=True)
+    ]
+    if told["order"] == MPI.ORDER_F:
+        sizes, parts = sizes[::-1], parts[::-1]
+    steps = [one.extent * prod(sizes[at + 1 :]) for at in range(len(sizes))]
+    outer = product(*([at for part in each for at in part] for each in parts[:-1]))
+    row = [
+        run.moved(one.extent * part.start)
+        for part in parts[-1]
+        for run in repeated(one.runs, len(part), one.extent)
+    ]
+    return [
+        run.moved(sum(at * step for at, step in zip(place, steps, strict=False)))
+        for place in outer
+        for run in row
+    ]
+
+
+def _parts_of(size: int, kind: int, argument: int, processes: int, place: int) -> list[range]:
+    """Return the indexes in one dimension of an array that a process has."""
+    if kind == MPI.DISTRIBUTE_NONE:
+        return [range(size)]
+    is_given = argument != MPI.DISTRIBUTE_DFLT_DARG
+    if kind == MPI.DISTRIBUTE_BLOCK:
+        block_size = argument if is_given else -(-size // processes)
+    else:
+        block_size = argument if is_given else 1
+    starts = range(place * block_size, size, processes * block_size)
+    return [range(at, min(size, at + block_size)) for at in starts]
 
 
 def _positions(datatype: MPI.Datatype) -> list[Run]:

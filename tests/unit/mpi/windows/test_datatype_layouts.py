@@ -7,6 +7,7 @@ from mpi4py import MPI
 
 from runtime.mpi.values.loop import pack_natively
 from runtime.mpi.windows.layouts import layout_of
+from runtime.windows.runs import block
 
 D, I = MPI.DOUBLE, MPI.INT  # noqa: E741 - as MPI's own documents
 MADE = {
@@ -30,7 +31,25 @@ MADE = {
     "darray": I.Create_darray(
         4, 1, [6, 6], [MPI.DISTRIBUTE_CYCLIC] * 2, [MPI.DISTRIBUTE_DFLT_DARG] * 2, [2, 2]
     ),
+    "darray of blocks": D.Create_darray(
+        4, 3, [7, 5], [MPI.DISTRIBUTE_BLOCK, MPI.DISTRIBUTE_CYCLIC], [4, 2], [2, 2]
+    ),
+    "darray of Fortran": I.Create_darray(
+        2,
+        1,
+        [5, 7],
+        [MPI.DISTRIBUTE_NONE, MPI.DISTRIBUTE_CYCLIC],
+        [MPI.DISTRIBUTE_DFLT_DARG] * 2,
+        [1, 2],
+        MPI.ORDER_F,
+    ),
 }
+
+
+def test_padding_of_a_long_double_has_its_place_in_a_darray() -> None:
+    none = MPI.DISTRIBUTE_NONE
+    whole = MPI.LONG_DOUBLE.Create_darray(1, 0, [3], [none], [MPI.DISTRIBUTE_DFLT_DARG], [1])
+    assert layout_of(whole).runs == [block(0, 3 * MPI.LONG_DOUBLE.size)]
 
 
 @pytest.mark.parametrize("name", MADE)

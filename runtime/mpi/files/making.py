@@ -1,0 +1,293 @@
+"""Opens files over several clusters, and gives their class the methods of such files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NoReturn
+
+from mpi4py import MPI
+
+from runtime.calls import LOCAL, NATIVE, every_call
+from runtime.files.faults import FileFault
+from runtime.files.modes import Mode, check_mode
+from runtime.mpi.errors import GridMPIError, NotOnTheGrid, tell
+from runtime.mpi.files.access import as_mpi_error
+from runtime.mpi.files.agreeing import agree
+from runtime.mpi.files.face import File, native_handle
+from runtime.mpi.files.file import GridFile
+from runtime.mpi.process.options import handle_as_asked
+from runtime.mpi.process.place import here
+from runtime.mpi.progress.latest_calls import write_down
+from runtime.mpi.values.faults import WrongArgument, check_kind
+from runtime.mpi.values.handles import named_like
+from runtime.mpi.values.numbers import integer
+from runtime.mpi.windows.window import port_of
+
+_HOME = "home"
+"""The user's own machine, by its name in paths and hints."""
+
+
+def make(cls: type[File], comm: Any, filename: Any, amode: Any, info: Any) -> File:
+    """Open a file for a communicator over several clusters."""
+    if here().has_replicas:
+        raise NotOnTheGrid(
+            "File.Open is not possible where ranks have replicas",
+            cause="each replica of a rank would write to the file",
+            cure="Use messages and collectives there, and write at a rank of one cluster",
+        )
+    check_kind(comm, MPI.Intracomm, "comm")
+    check_kind(info, MPI.Info, "info")
+    give_methods()
+    write_down("File.Open", comm)
+    own = comm.Dup()
+    try:
+        with _failing_with(comm, own):
+            grid = _opened(own, comm, filename, amode, info)
+    except FileFault as fault:
+        error = as_mpi_error(fault)
+        error.__suppress_context__ = True  # it says the same
+        tell(MPI.FILE_NULL, error)
+        raise error from None
+    except MPI.Exception as error:
+        tell(MPI.FILE_NULL, error)
+        raise
+    made = MPI.File.__new__(cls, grid.native)
+    made._grid = grid
+    return handle_as_asked(made, MPI.ERRORS_RETURN)
+
+
+@contextmanager
+def _failing_with(comm: Any, own: Any) -> Iterator[None]:
+    """Let what waits in the duplicate of a new file fail with its communicator, until its `Close`.
+
+    Others may revoke that, or be lost, while this process still waits for them.
+    """
+    parent, made = comm._members.recovery, own._members
+    with made.engine.lock:
+        parent.close_with_it(made.recovery)
+    try:
+        yield
+    except BaseException:
+        with made.engine.lock:
+            port_of(made.engine).close(made.context)
+            parent.closed_with_it.remove(made.recovery)
+        own.Free()
+        raise
+
+
+def _opened(own: Any, comm: Any, filename: Any, amode: Any, info: Any) -> GridFile:
+    """Return the file that all ranks open. Raises FileFault, and what keeps any rank from it."""
+    problem: Exception | None = None
+    asked: tuple[int, str, int] = (0, "", 0)
+    hints: dict[str, str] = {}
+    try:
+        hints = dict(info.items()) if info != MPI.INFO_NULL else {}
+        home, path = _home_of(own, os.fsdecode(os.fspath(filename)), hints.get("gcm_home", ""))
+        mode = _mode_of(integer(amode))
+        check_mode(mode)
+        asked = home, path, mode.value
+    except Exception as error:
+        problem = error
+    told = agree(own, problem, (asked[0], asked[2]))
+    if len({mode for _, mode in told}) > 1:
+        raise FileFault("ERR_NOT_SAME", "the ranks open the file with different modes")
+    if len({home for home, _ in told}) > 1:
+        raise FileFault("ERR_NOT_SAME", "the ranks name different homes of the file")
+    home, path, number = asked
+    return _opened_at_home(own, comm, home, path, Mode(number), integer(amode), hints)
+
+
+def _opened_at_home(  # noqa: PLR0917 - as each rank knows them
+    own: Any, comm: Any, home: int, path: str, mode: Mode, amode: int, hints: dict[str, str]
+) -> GridFile:
+    """Return the file once the home has opened it. Raises FileFault."""
+    native = MPI.File.Open(MPI.COMM_SELF, os.devnull, MPI.MODE_RDWR)  # for a handle
+    grid = GridFile(
+        own, comm._members, native,
+        home=home, path=path, mode=mode, amode=amode,
+        info={**hints, "gcm_home": _place_of(own, home)},
+    )  # fmt: skip
+    fault: FileFault | None = None
+    try:
+        try:
+            if home == own.rank:
+                grid.open_here()
+        except FileFault as found:
+            text = f"{path} at {grid.home_in_words}, the home of the file: {found}"
+            fault = FileFault(found.name, text)
+        grid.serve()
+        wrong, grid.path = own.bcast(
+            (None if fault is None else (fault.name, str(fault)), grid.path), home
+        )
+        if wrong is not None:
+            raise FileFault(*wrong)
+        if grid.appends:
+            grid.begin_at_end()
+    except BaseException:
+        grid.abandon()
+        native.Close()
+        raise
+    return grid
+
+
+def _home_of(own: Any, given: str, hint: str) -> tuple[int, str]:
+    """Return the rank that is to have a file, and its path there. Raises FileFault."""
+    prefix, has_prefix, path = given.partition(":")
+    clusters = _clusters()
+    if has_prefix and (prefix in clusters or prefix == _HOME):
+        named = prefix
+    else:
+        named, path = hint, given
+    if named in (_HOME, "each"):
+        raise FileFault(
+            "ERR_UNSUPPORTED_OPERATION",
+            f"a file cannot have the home {named} yet: name a cluster, or none for that of rank 0,"
+            " and let the descriptor bring the file there or back",
+        )
+    ranks = [_place_of(own, rank) for rank in range(own.size)]
+    if not named:
+        named = ranks[0]
+    if named not in clusters:
+        text = f"there is no cluster {named}, but {', '.join(clusters)}"
+        raise FileFault("ERR_ARG", text)
+    if named not in ranks:
+        raise FileFault("ERR_ARG", f"the communicator has no rank in {named}, to be the home")
+    return ranks.index(named), path
+
+
+def _clusters() -> list[str]:
+    grid = here().grid
+    return [f"{grid.sites[site].name}/{one.name}" for site, _, one in grid.clusters()]
+
+
+def _place_of(own: Any, rank: int) -> str:
+    """Return the name of the cluster of a rank, such as `south/cedar`."""
+    place = here()
+    one = place.everybody[own._members.peers[rank]]
+    site = place.grid.sites[one.site]
+    return f"{site.name}/{site.clusters[one.number].name}"
+
+
+def _mode_of(amode: int) -> Mode:
+    """Return the modes that a number of MPI stands for. Raises FileFault."""
+    found, left = Mode(0), amode
+    for one in Mode:
+        number: int = getattr(MPI, f"MODE_{one.name}")
+        if amode & number:
+            found |= one
+            left &= ~number
+    if left:
+        raise FileFault("ERR_AMODE", f"{left} in {amode} is no mode of files")
+    return found
+
+
+@cache
+def give_methods() -> None:
+    """Give the class of files its methods for files over several clusters, once."""
+    for name, method in vars(_InTheirWay).items():
+        if not name.startswith("_"):
+            setattr(File, name, method)
+    for row in every_call():
+        if row.of == "File" and row.grid != NATIVE and row.name not in vars(File):
+            setattr(File, row.name, _either(row.name, row.how != LOCAL))
+    for name, found in (("group_size", "size"), ("group_rank", "rank")):
+        setattr(File, name, _either_property(name, found))
+
+
+def _either(name: str, is_told: bool) -> Callable[..., Any]:
+    """Return the method that is native MPI's for a file of one cluster."""
+    native, ours = getattr(MPI.File, name), getattr(GridFile, name)
+
+    def call(self: File, *args: Any, **kwargs: Any) -> Any:
+        grid = self._grid
+        if grid is None:
+            return native(self, *args, **kwargs)
+        _check_lives(grid)
+        if is_told:
+            write_down(f"File.{name}", grid.comm)
+        try:
+            return ours(grid, *args, **kwargs)
+        except (FileFault, WrongArgument, MPI.Exception, GridMPIError) as fault:
+            _fail(self, name, fault)
+
+    return named_like(native, call)
+
+
+def _check_lives(grid: GridFile) -> None:
+    """Refuse a file that was closed: nobody may call the error handler of its handle."""
+    if grid.is_closed:
+        raise as_mpi_error(FileFault("ERR_FILE", "it was closed already, by another handle of it"))
+
+
+def _fail(file: File, name: str, fault: Exception) -> None:
+    """Call the error handler of a file; raises, unless that returns."""
+    error: Exception = fault
+    if isinstance(fault, FileFault):
+        error = as_mpi_error(FileFault(fault.name, f"File.{name}: {fault}"))
+        error.__suppress_context__ = True  # it says the same
+    elif isinstance(fault, WrongArgument):
+        error = as_mpi_error(FileFault(fault.wrong, f"File.{name}: {fault}"))
+        error.__suppress_context__ = True
+    tell(file, error)
+
+
+def _either_property(name: str, ours: str) -> property:
+    native: Any = getattr(MPI.File, name)
+
+    def found(self: File) -> int:
+        grid = self._grid
+        return int(native.__get__(self) if grid is None else getattr(grid.members, ours))
+
+    return property(found, doc=native.__doc__)
+
+
+def close(file: File) -> None:
+    """Close a file over several clusters."""
+    grid = file._grid
+    assert grid is not None, "it has members in several clusters"
+    _check_lives(grid)
+    write_down("File.Close", grid.comm)
+    try:
+        grid.Close()
+    except (FileFault, MPI.Exception, GridMPIError) as fault:
+        _fail(file, "Close", fault)
+    finally:
+        grid.is_closed = True
+        MPI.File.Close(file)
+        file._grid = None
+
+
+def _refuse_handle(file: File) -> None:
+    if file._grid is not None:
+        _refuse()
+
+
+def _refuse() -> NoReturn:
+    raise NotOnTheGrid(
+        "The file was opened by several clusters: there is no handle of it, and native code that"
+        " was given one would see this process alone",
+        cure="Access it in Python, or open one with MPI.COMM_CLUSTER for native code",
+    )
+
+
+class _InTheirWay(File):
+    """Methods of all files that are no calls of `GridFile`."""
+
+    @property
+    def handle(self) -> int:  # type: ignore[override]  # as in mpi4py, which sets none
+        """MPI handle."""
+        _refuse_handle(self)
+        return int(native_handle(self))
+
+    def toint(self) -> int:
+        """Return the handle as a number."""
+        _refuse_handle(self)
+        return MPI.File.toint(self)
+
+    def py2f(self) -> int:
+        """Return the handle of Fortran."""
+        _refuse_handle(self)
+        return MPI.File.py2f(self)
