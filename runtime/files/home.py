@@ -1,8 +1,8 @@
 """The side that has a file: what others ask for, in an order, and what is done about it.
 
 `FileHome` is the part that hears requests, with a lock held. It hands on what needs the disk as a
-`Job`: a disk may be slow, and a file of a network hang. `FileWork` carries jobs out, one after the
-other, which is what makes an access atomic.
+`DiskJob`: a disk may be slow, and a file of a network hang. `FileWork` carries jobs out, one after
+the other, which is what makes an access atomic.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Disk(Protocol):
 
 
 @dataclass(slots=True)
-class Job:
+class DiskJob:
     """A request that needs the disk, and how many bytes it keeps meanwhile."""
 
     source: int
@@ -75,7 +75,7 @@ class FileHome:
     `begin` is given the jobs; `finished` is to be called with what came of each, in their order.
     """
 
-    def __init__(self, begin: Callable[[Job], None], pointer: int = 0) -> None:
+    def __init__(self, begin: Callable[[DiskJob], None], pointer: int = 0) -> None:
         self._begin = begin
         self.pointer = pointer
         """The shared file pointer."""
@@ -111,7 +111,7 @@ class FileHome:
             return (_answer(source, header, self.pointer),)
         try:
             runs, data = _parts(header, memoryview(b"") if body is None else body)
-            job = Job(source, header, runs, data)
+            job = DiskJob(source, header, runs, data)
         except FileFault as fault:
             return (_refusal(source, header, 0, fault), *self._given_back(source, header))
         self._kept += job.kept
@@ -124,7 +124,7 @@ class FileHome:
             return tuple(map(Resume, self._lock.give_back(source)))
         return ()
 
-    def finished(self, job: Job, outcome: Outcome) -> Iterable[Effect]:
+    def finished(self, job: DiskJob, outcome: DiskOutcome) -> Iterable[Effect]:
         """Answer what was asked for, and hear those again who were held up."""
         self._kept -= job.kept
         if outcome.fault is not None:
@@ -142,7 +142,7 @@ class FileHome:
 
 
 @dataclass(slots=True)
-class Outcome:
+class DiskOutcome:
     """What came of a job: a number, such as of bytes, and perhaps data or a fault."""
 
     number: int = 0
@@ -160,29 +160,29 @@ class FileWork:
         self._disk = disk
         self._failed: dict[tuple[int, int], FileFault] = {}
 
-    def done(self, job: Job) -> Outcome:
+    def done(self, job: DiskJob) -> DiskOutcome:
         """Carry a job out; raises nothing."""
         header = job.header
         access = job.source, header.access
         try:
             known = self._failed.get(access)
-            outcome = self._done(job) if known is None else Outcome(fault=known)
+            outcome = self._done(job) if known is None else DiskOutcome(fault=known)
         except OSError as error:
-            outcome = Outcome(fault=fault_of(error, "the system says"))
+            outcome = DiskOutcome(fault=fault_of(error, "the system says"))
         except Exception as error:  # whatever it is, others have to be served
-            outcome = Outcome(fault=FileFault("ERR_IO", f"{type(error).__name__}: {error}"))
+            outcome = DiskOutcome(fault=FileFault("ERR_IO", f"{type(error).__name__}: {error}"))
         if header.flags & LAST:
             self._failed.pop(access, None)
         elif outcome.fault is not None:
             self._failed[access] = outcome.fault
         return outcome
 
-    def _done(self, job: Job) -> Outcome:
+    def _done(self, job: DiskJob) -> DiskOutcome:
         header, disk = job.header, self._disk
         match header.kind:
             case FileRequestKind.READ:
                 data = self._read(job.runs)
-                return Outcome(len(data), data)
+                return DiskOutcome(len(data), data)
             case FileRequestKind.WRITE:
                 return self._write(job)
             case FileRequestKind.RESIZE:
@@ -195,7 +195,7 @@ class FileWork:
                 pass
             case _:
                 raise FileFault("ERR_IO", f"{header.kind} is no request to a file")
-        return Outcome(disk.size())
+        return DiskOutcome(disk.size())
 
     def _read(self, runs: Sequence[Run]) -> bytes | memoryview:
         size, (low, high) = size_of(runs), bounds_of(runs)
@@ -214,7 +214,7 @@ class FileWork:
                 break
         return bytes(found)
 
-    def _write(self, job: Job) -> Outcome:
+    def _write(self, job: DiskJob) -> DiskOutcome:
         done = 0
         try:
             for start, length in _blocks(job.runs):
@@ -223,8 +223,8 @@ class FileWork:
                     place = start + length - (end - done)
                     done += self._disk.write(place, job.data[done:end])
         except OSError as error:
-            return Outcome(done, fault=fault_of(error, "the system says"))
-        return Outcome(done)
+            return DiskOutcome(done, fault=fault_of(error, "the system says"))
+        return DiskOutcome(done)
 
 
 def _blocks(runs: Sequence[Run]) -> Iterator[tuple[int, int]]:

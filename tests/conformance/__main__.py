@@ -36,7 +36,8 @@ MODULES = (
     "p2p_buf", "p2p_obj", "p2p_buf_matched", "p2p_obj_matched", "cco_buf", "cco_obj", "cco_vec",
     "cco_obj_inter", "cco_buf_inter", "cco_nb_buf", "cco_nb_vec", "cco_ngh_buf", "cco_ngh_obj",
     "comm", "comm_inter", "comm_topo", "group", "request", "status", "pack", "msgspec", "op",
-    "attributes", "errhandler", "ulfm", "util_pkl5", "rma", "rma_nb", "win",
+    "attributes", "errhandler", "ulfm", "util_pkl5", "rma", "rma_nb", "win", "io",
+    "file",
 )  # fmt: skip
 GRIDS = ("1+1", "2+2", "1+2|3")
 PLAIN = "plain"

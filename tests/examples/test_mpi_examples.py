@@ -74,6 +74,12 @@ def test_ranks_take_tasks_from_a_window_of_another_cluster() -> None:
     assert said == "20 of 20 results are right, 20 tasks were done\n"
 
 
+def test_ranks_of_two_clusters_write_their_columns_to_one_file(tmp_path: Path) -> None:
+    words = ["--quiet", "--emulate", "2x1x2", "examples/33_files/one_file.py"]
+    said = run(*DEPLOY, *words, str(tmp_path / "matrix"))
+    assert said == "384 bytes in site0/cluster0\nthe last row: 0 0 1 1 2 2 3 3\n"
+
+
 def test_heat_goes_on_where_it_was_on_two_sites(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples" / "30_heat", tmp_path / "examples" / "30_heat")
     shutil.copytree(ROOT / "descriptors", tmp_path / "descriptors")

@@ -91,7 +91,6 @@ def test_tasks_are_computed_by_ranks_of_other_clusters(shared: SharedGrid) -> No
 @pytest.mark.parametrize(
     ("call", "instead"),
     [
-        ("MPI.File.Open(world, 'data', MPI.MODE_RDONLY)", "COMM_CLUSTER"),
         ("world.Spawn('program')", "descriptor"),
         ("world.Accept('port')", "descriptor"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mpi4py import MPI
 
@@ -17,10 +17,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from runtime.files.accesses import AccessPiece
-    from runtime.mpi.files.file import GridFile
 
 MOST_UNDER_WAY = 16
 """So many requests of an access wait for their answers at most: the home keeps their data."""
+
+
+class WayToHome(Protocol):
+    """A file, as what is asked of its home knows it."""
+
+    path: str
+    home: int
+    """The index of the process that has the file."""
+    home_in_words: str
+
+    @property
+    def trouble(self) -> Exception | None:
+        """Why nothing is answered any more; None as long as it is."""
+
+    def ask(self, header: FileHeader, asked: AskedHome, body: Sequence[memoryview] = ()) -> int:
+        """Send a request that is answered; return its token. The lock is held."""
+
+    def send(self, header: FileHeader, body: Sequence[memoryview]) -> None:
+        """Send a request. The lock is held."""
 
 
 class AskedHome(Operation):
@@ -28,7 +46,7 @@ class AskedHome(Operation):
 
     __slots__ = ("_file",)
 
-    def __init__(self, file: GridFile) -> None:
+    def __init__(self, file: WayToHome) -> None:
         super().__init__()
         self._file = file
         self.source = MPI.UNDEFINED  # as MPI says where there is no message
@@ -66,7 +84,7 @@ class Number(AskedHome):
 
     __slots__ = ("_then", "number")
 
-    def __init__(self, file: GridFile, then: Callable[[int], None] | None = None) -> None:
+    def __init__(self, file: WayToHome, then: Callable[[int], None] | None = None) -> None:
         super().__init__(file)
         self._then = then
         self.number = 0
@@ -94,7 +112,7 @@ class FileAccess(AskedHome):
 
     def __init__(
         self,
-        file: GridFile,
+        file: WayToHome,
         memory: memoryview,
         then: Callable[[int], object] | None = None,
     ) -> None:

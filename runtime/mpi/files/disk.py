@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from runtime.files.faults import FileFault, fault_of
 from runtime.files.home import FileWork
-from runtime.files.modes import Mode
+from runtime.files.modes import OpenMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runtime.files.home import Job, Outcome
+    from runtime.files.home import DiskJob, DiskOutcome
 
 _READABLE_BY_ALL = 0o666
 """The permissions of a new file, less those that the umask takes away."""
@@ -24,10 +24,10 @@ _READABLE_BY_ALL = 0o666
 class OpenFile:
     """A `Disk` of `runtime.files`: a file of this process's system, or a device."""
 
-    def __init__(self, path: str, mode: Mode) -> None:
+    def __init__(self, path: str, mode: OpenMode) -> None:
         """Open it. Raises FileFault."""
         self.path = os.path.abspath(path)
-        self._is_deleted = bool(mode & Mode.DELETE_ON_CLOSE)
+        self._is_deleted = bool(mode & OpenMode.DELETE_ON_CLOSE)
         try:
             self._descriptor = os.open(path, mode.flags, _READABLE_BY_ALL)
         except OSError as error:
@@ -82,14 +82,14 @@ class OpenFile:
 class FileThread:
     """Carries the jobs of one file out, so that nobody waits for a disk with a lock held."""
 
-    def __init__(self, disk: OpenFile, finished: Callable[[Job, Outcome], None]) -> None:
+    def __init__(self, disk: OpenFile, finished: Callable[[DiskJob, DiskOutcome], None]) -> None:
         """Give each job and what came of it to `finished`, which is called by the thread."""
         self._work, self._finished = FileWork(disk), finished
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._jobs: SimpleQueue[DiskJob | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="file", daemon=True)
         self._thread.start()
 
-    def begin(self, job: Job) -> None:
+    def begin(self, job: DiskJob) -> None:
         """Carry a job out once those before it are."""
         self._jobs.put(job)
 

@@ -34,6 +34,7 @@ class File(MPI.File, metaclass=SubstituteType):
         grid = getattr(file, "_grid", None)
         if grid is not None:
             self._grid = grid
+            grid.faces[id(self)] = self
         return self
 
     @classmethod

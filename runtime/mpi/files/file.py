@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from mpi4py import MPI
 
 from runtime.files.accesses import requests_of
 from runtime.files.faults import FileFault
 from runtime.files.home import FileHome
-from runtime.files.modes import Mode, check_random_access, check_use
+from runtime.files.modes import OpenMode, check_random_access, check_use
 from runtime.files.requests import FileHeader, FileRequestKind
 from runtime.files.views import BYTES, View
 from runtime.mpi.communicators.groups import group_of
@@ -29,15 +30,15 @@ from runtime.mpi.values.numbers import count as as_count
 from runtime.mpi.values.numbers import integer
 from runtime.mpi.values.specs import read
 from runtime.mpi.windows.layouts import layout_of
-from runtime.mpi.windows.waiting import FirstError, Unfinished, WindowLosses
-from runtime.mpi.windows.window import port_of
+from runtime.mpi.windows.traffic import port_of
+from runtime.mpi.windows.waiting import FirstError, WindowLosses
 from runtime.services import BodyHere, Effect
 from runtime.topology import member_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from runtime.files.home import Job, Outcome
+    from runtime.files.home import DiskJob, DiskOutcome
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.membership import CommunicatorMembers
 
@@ -51,9 +52,6 @@ class GridFile:
     the caller turns into MPI's errors.
     """
 
-    is_closed = False
-    """Whether it is closed; the program may have copies of its handle."""
-
     def __init__(
         self,
         comm: Any,
@@ -62,12 +60,14 @@ class GridFile:
         *,
         home: int,
         path: str,
-        mode: Mode,
+        mode: OpenMode,
         amode: int,
         info: Mapping[str, str],
     ) -> None:
         """Be a file whose home is a rank of the communicator; `open_here` follows there."""
         self.comm, self.native, self.path = comm, native, path
+        self.faces: WeakValueDictionary[int, MPI.File] = WeakValueDictionary()
+        """What the program has of it, by identity: copies of one handle."""
         m: CommunicatorMembers = comm._members
         self.members = m
         self.engine: Engine = m.engine
@@ -80,7 +80,7 @@ class GridFile:
         self._thread: FileThread | None = None
         self._served: FileHome | None = None
         self._asked: dict[int, AskedHome] = {}
-        self._unfinished = Unfinished()
+        self._unfinished: list[FileAccess] = []
         self._token = self._access = self._position = 0
         self._is_atomic = False
         self._split: tuple[str, FileAccess] | None = None
@@ -109,7 +109,7 @@ class GridFile:
     @property
     def appends(self) -> bool:
         """Whether its pointers begin at its end."""
-        return bool(self._mode & Mode.APPEND)
+        return bool(self._mode & OpenMode.APPEND)
 
     def begin_at_end(self) -> None:
         """Let the pointers begin at the end of the file; all ranks call it."""
@@ -147,7 +147,16 @@ class GridFile:
         """Go on without a lost process; what waits for it finds out itself."""
         return () if self._served is None else self._served.lost(source)
 
-    def _finished(self, job: Job, outcome: Outcome) -> None:
+    def broken(self, source: int, fault: Exception) -> Iterable[Effect]:
+        """Give the file up: a process has sent what cannot be read."""
+        text = (
+            f"the file was given up here, since {self.engine.name_of(source)} has sent what cannot"
+            f" be read ({type(fault).__name__}: {fault}). Do all ranks have the same version?"
+        )
+        self._losses.break_off(as_mpi_error(FileFault("ERR_OTHER", text)))
+        return ()
+
+    def _finished(self, job: DiskJob, outcome: DiskOutcome) -> None:
         """Answer what the thread has done."""
         engine, served = self.engine, self._served
         assert served is not None, "it has begun the job"
@@ -161,7 +170,7 @@ class GridFile:
     @property
     def trouble(self) -> Exception | None:
         """Why nothing is answered any more: the communicator is closed, or the home is lost."""
-        return self._losses.error or self.engine.losses.of(self.home)
+        return self.engine.losses.of(self.home) or self._losses.error
 
     def ask(self, header: FileHeader, asked: AskedHome, body: Sequence[memoryview] = ()) -> int:
         """Send a request that is answered; return its token. The lock is held."""
@@ -223,8 +232,8 @@ class GridFile:
             raise FileFault(*wrong)
 
     def _wait_for_own(self) -> None:
-        operations, self._unfinished = self._unfinished.operations, Unfinished()
-        for one in operations:  # an error of one is told by its request
+        begun, self._unfinished = self._unfinished, []
+        for one in begun:  # an error of one is told by its request
             self.engine.waits.wait(one.test, lambda one=one: [] if one.done else [one])  # type: ignore[misc]  # a default of a lambda
 
     # --- accesses ---------------------------------------------------------------------------------
@@ -259,7 +268,8 @@ class GridFile:
                     offset = self._position
                     self._position += size // unit
                 self._begin_at(access, offset, size, reads=reads)
-            self._unfinished.add(access)
+            self._unfinished = [one for one in self._unfinished if not one.done]
+            self._unfinished.append(access)
         return access
 
     def _begin_at(self, access: FileAccess, offset: int, size: int, *, reads: bool) -> None:
@@ -284,7 +294,7 @@ class GridFile:
         base: list[int] = []
         self._together(lambda: base.append(self._number(FileRequestKind.POINTER, sum(units))))
         first = self.comm.bcast(base[0] if base else None, 0)
-        mode, self._mode = self._mode, self._mode & ~Mode.SEQUENTIAL
+        mode, self._mode = self._mode, self._mode & ~OpenMode.SEQUENTIAL
         try:
             return self._begin(buffer, first + sum(units[: self.members.rank]), reads=reads)
         finally:
@@ -503,7 +513,7 @@ class GridFile:
                 "ERR_UNSUPPORTED_DATAREP",
                 f"a file over several clusters has the data representation native, not {datarep}",
             )
-        if disp == MPI.DISPLACEMENT_CURRENT and self._mode & Mode.SEQUENTIAL:
+        if disp == MPI.DISPLACEMENT_CURRENT and self._mode & OpenMode.SEQUENTIAL:
             disp = self._view.byte_of(self._shared_position())
         layout = layout_of(filetype)
         view = View.of(disp, etype.size, layout.runs, layout.extent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from mpi4py import MPI
 
 from runtime.calls import LOCAL, NATIVE, every_call
 from runtime.files.faults import FileFault
-from runtime.files.modes import Mode, check_mode
+from runtime.files.modes import OpenMode, check_mode
 from runtime.mpi.errors import GridMPIError, NotOnTheGrid, tell
 from runtime.mpi.files.access import as_mpi_error
 from runtime.mpi.files.agreeing import agree
@@ -24,7 +25,7 @@ from runtime.mpi.progress.latest_calls import write_down
 from runtime.mpi.values.faults import WrongArgument, check_kind
 from runtime.mpi.values.handles import named_like
 from runtime.mpi.values.numbers import integer
-from runtime.mpi.windows.window import port_of
+from runtime.mpi.windows.traffic import port_of
 
 _HOME = "home"
 """The user's own machine, by its name in paths and hints."""
@@ -56,6 +57,7 @@ def make(cls: type[File], comm: Any, filename: Any, amode: Any, info: Any) -> Fi
         raise
     made = MPI.File.__new__(cls, grid.native)
     made._grid = grid
+    grid.faces[id(made)] = made
     return handle_as_asked(made, MPI.ERRORS_RETURN)
 
 
@@ -97,11 +99,11 @@ def _opened(own: Any, comm: Any, filename: Any, amode: Any, info: Any) -> GridFi
     if len({home for home, _ in told}) > 1:
         raise FileFault("ERR_NOT_SAME", "the ranks name different homes of the file")
     home, path, number = asked
-    return _opened_at_home(own, comm, home, path, Mode(number), integer(amode), hints)
+    return _opened_at_home(own, comm, home, path, OpenMode(number), integer(amode), hints)
 
 
 def _opened_at_home(  # noqa: PLR0917 - as each rank knows them
-    own: Any, comm: Any, home: int, path: str, mode: Mode, amode: int, hints: dict[str, str]
+    own: Any, comm: Any, home: int, path: str, mode: OpenMode, amode: int, hints: dict[str, str]
 ) -> GridFile:
     """Return the file once the home has opened it. Raises FileFault."""
     native = MPI.File.Open(MPI.COMM_SELF, os.devnull, MPI.MODE_RDWR)  # for a handle
@@ -171,10 +173,10 @@ def _place_of(own: Any, rank: int) -> str:
     return f"{site.name}/{site.clusters[one.number].name}"
 
 
-def _mode_of(amode: int) -> Mode:
+def _mode_of(amode: int) -> OpenMode:
     """Return the modes that a number of MPI stands for. Raises FileFault."""
-    found, left = Mode(0), amode
-    for one in Mode:
+    found, left = OpenMode(0), amode
+    for one in OpenMode:
         number: int = getattr(MPI, f"MODE_{one.name}")
         if amode & number:
             found |= one
@@ -205,7 +207,6 @@ def _either(name: str, is_told: bool) -> Callable[..., Any]:
         grid = self._grid
         if grid is None:
             return native(self, *args, **kwargs)
-        _check_lives(grid)
         if is_told:
             write_down(f"File.{name}", grid.comm)
         try:
@@ -214,12 +215,6 @@ def _either(name: str, is_told: bool) -> Callable[..., Any]:
             _fail(self, name, fault)
 
     return named_like(native, call)
-
-
-def _check_lives(grid: GridFile) -> None:
-    """Refuse a file that was closed: nobody may call the error handler of its handle."""
-    if grid.is_closed:
-        raise as_mpi_error(FileFault("ERR_FILE", "it was closed already, by another handle of it"))
 
 
 def _fail(file: File, name: str, fault: Exception) -> None:
@@ -248,16 +243,17 @@ def close(file: File) -> None:
     """Close a file over several clusters."""
     grid = file._grid
     assert grid is not None, "it has members in several clusters"
-    _check_lives(grid)
     write_down("File.Close", grid.comm)
     try:
         grid.Close()
     except (FileFault, MPI.Exception, GridMPIError) as fault:
         _fail(file, "Close", fault)
     finally:
-        grid.is_closed = True
         MPI.File.Close(file)
-        file._grid = None
+        for copy in grid.faces.values():
+            # with the handle of a closed one MPI finds memory of others
+            ctypes.memmove(MPI._addressof(copy), MPI._addressof(file), MPI._sizeof(MPI.File))
+            copy._grid = None  # type: ignore[attr-defined]  # it is a File
 
 
 def _refuse_handle(file: File) -> None:

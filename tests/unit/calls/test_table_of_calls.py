@@ -13,10 +13,11 @@ from runtime import calls
 from runtime.calls import MpiCall, every_call
 from runtime.calls.page import render_page
 from runtime.mpi.communicators.groups import Group
+from runtime.mpi.files.face import File
+from runtime.mpi.files.making import give_methods as give_methods_of_files
 from runtime.mpi.point_to_point.messages import Message
 from runtime.mpi.requests.requests import Prequest, Request
 from runtime.mpi.surface import communicator_classes as ours
-from runtime.mpi.surface.refusals import File
 from runtime.mpi.surface.sessions import Session
 from runtime.mpi.windows.face import Win
 from runtime.mpi.windows.making import give_methods
@@ -29,8 +30,6 @@ FACES: dict[str, Any] = {
     **{"Group": Group, "Request": Request, "Prequest": Prequest, "Message": Message},
     **{"Win": Win, "File": File, "Session": Session},
 }
-MADE_BY = {"File"}
-"""The classes whose objects cannot be made over several clusters: their methods need no refusal."""
 
 
 def name_of(call: MpiCall) -> str:
@@ -105,10 +104,11 @@ def test_a_row_has_the_arguments_of_mpi4py() -> None:
 
 def test_a_row_says_whether_a_call_is_ours() -> None:
     give_methods()
+    give_methods_of_files()
 
     def is_true(call: MpiCall) -> bool:
         if call.grid == calls.REFUSED:
-            return has_its_own(call) or call.of in MADE_BY or call.kind == "partition"
+            return has_its_own(call) or call.kind == "partition"
         return has_its_own(call) == (call.grid != calls.NATIVE)
 
     assert [name_of(one) for one in METHODS if not is_true(one)] == []

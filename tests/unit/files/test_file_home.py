@@ -11,7 +11,7 @@ import pytest
 
 from runtime.files.accesses import requests_of
 from runtime.files.faults import FileFault
-from runtime.files.home import MOST_KEPT, FileHome, FileWork, Job
+from runtime.files.home import MOST_KEPT, DiskJob, FileHome, FileWork
 from runtime.files.requests import AT_ONCE, FAILED, LAST, FileHeader, FileRequestKind
 from runtime.services import BodyHere, SendRequest, ServicePort
 from runtime.windows.runs import Run, block, size_of
@@ -54,7 +54,7 @@ class Home:
     """A home with its port, whose disk does something when `work` is called."""
 
     def __init__(self, disk: Bytes) -> None:
-        self.jobs: deque[Job] = deque()
+        self.jobs: deque[DiskJob] = deque()
         self.answers: dict[int, tuple[FileHeader, bytes]] = {}
         self.part = FileHome(self.jobs.append)
         self.disk = FileWork(disk)
@@ -80,6 +80,9 @@ class Home:
 
     def lost(self, source: int) -> Iterable[SendRequest]:
         return self.part.lost(source)  # type: ignore[return-value]  # as above
+
+    def broken(self, source: int, fault: Exception) -> Iterable[SendRequest]:
+        raise fault
 
     def ask(self, source: int, header: FileHeader, body: bytes = b"") -> int:
         self._tokens += 1
@@ -132,7 +135,7 @@ class RandomProgram:
         """The headers of jobs in the order in which the home has begun them."""
         begin = home.part._begin
 
-        def note(job: Job) -> None:
+        def note(job: DiskJob) -> None:
             self.heard.append(job.header)
             begin(job)
 

@@ -8,48 +8,50 @@ import os
 import pytest
 
 from runtime.files.faults import FileFault, fault_of
-from runtime.files.modes import Mode, check_mode, check_use
+from runtime.files.modes import OpenMode, check_mode, check_use
 
 
 @pytest.mark.parametrize(
     "mode",
     [
-        Mode.CREATE,
-        Mode.RDONLY | Mode.WRONLY,
-        Mode.RDONLY | Mode.CREATE,
-        Mode.RDONLY | Mode.EXCL,
-        Mode.RDWR | Mode.SEQUENTIAL,
+        OpenMode.CREATE,
+        OpenMode.RDONLY | OpenMode.WRONLY,
+        OpenMode.RDONLY | OpenMode.CREATE,
+        OpenMode.RDONLY | OpenMode.EXCL,
+        OpenMode.RDWR | OpenMode.SEQUENTIAL,
     ],
 )
-def test_modes_that_do_not_go_together_are_refused(mode: Mode) -> None:
+def test_modes_that_do_not_go_together_are_refused(mode: OpenMode) -> None:
     with pytest.raises(FileFault) as fault:
         check_mode(mode)
     assert fault.value.name == "ERR_AMODE"
 
 
 def test_a_mode_says_what_the_system_is_to_do() -> None:
-    mode = Mode.RDWR | Mode.CREATE | Mode.EXCL
+    mode = OpenMode.RDWR | OpenMode.CREATE | OpenMode.EXCL
     check_mode(mode)
     assert mode.flags & (os.O_RDWR | os.O_CREAT | os.O_EXCL) == os.O_RDWR | os.O_CREAT | os.O_EXCL
-    assert not Mode.RDONLY.flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+    assert not OpenMode.RDONLY.flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
 
 
 @pytest.mark.parametrize(
     ("mode", "reads", "shared", "name"),
     [
-        (Mode.WRONLY, True, False, "ERR_ACCESS"),
-        (Mode.RDONLY, False, False, "ERR_READ_ONLY"),
-        (Mode.RDONLY | Mode.SEQUENTIAL, True, False, "ERR_UNSUPPORTED_OPERATION"),
+        (OpenMode.WRONLY, True, False, "ERR_ACCESS"),
+        (OpenMode.RDONLY, False, False, "ERR_READ_ONLY"),
+        (OpenMode.RDONLY | OpenMode.SEQUENTIAL, True, False, "ERR_UNSUPPORTED_OPERATION"),
     ],
 )
-def test_an_access_has_to_fit_the_mode(mode: Mode, reads: bool, shared: bool, name: str) -> None:
+def test_an_access_has_to_fit_the_mode(
+    mode: OpenMode, reads: bool, shared: bool, name: str
+) -> None:
     with pytest.raises(FileFault) as fault:
         check_use(mode, reads=reads, shared=shared)
     assert fault.value.name == name
 
 
 def test_a_sequential_file_is_read_at_the_shared_pointer() -> None:
-    check_use(Mode.RDONLY | Mode.SEQUENTIAL, reads=True, shared=True)
+    check_use(OpenMode.RDONLY | OpenMode.SEQUENTIAL, reads=True, shared=True)
 
 
 @pytest.mark.parametrize(

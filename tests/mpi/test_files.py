@@ -1,0 +1,267 @@
+"""Files of several clusters: where they are, what ranks read and write, and what goes wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.grids import Grid, SharedGrid, on
+
+pytestmark = pytest.mark.mpi
+
+
+@on("2+1")
+def test_all_ranks_write_to_one_file_at_the_home_by_views(
+    shared: SharedGrid, tmp_path: Path
+) -> None:
+    path = tmp_path / "data"
+    said = shared(
+        f"""
+        from array import array
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        me, size = world.rank, world.size
+        file = MPI.File.Open(world, {str(path)!r}, MPI.MODE_RDWR | MPI.MODE_CREATE)
+        mine = MPI.INT.Create_vector(4, 1, size).Create_resized(0, 4 * size * 4).Commit()
+        file.Set_view(4 * me, MPI.INT, mine)
+        file.Write_all(array("i", [100 * me + at for at in range(8)]))
+        status = MPI.Status()
+        found = array("i", [-1] * 9)
+        file.Read_at_all(2, found, status)
+        print(list(found), status.Get_count(MPI.INT))
+        print(file.Get_byte_offset(5), file.Get_position(), file.size, file.group_size)
+        file.Set_view(0, MPI.INT)
+        file.Read_at(0, found)
+        print(list(found))
+        print(file.info.Get("gcm_home"), file.amode == MPI.MODE_RDWR | MPI.MODE_CREATE)
+        file.Close()
+        print(file == MPI.FILE_NULL)
+        """
+    )
+    values = [100 * rank + at for at in range(8) for rank in range(3)]
+    assert list(memoryview(path.read_bytes()).cast("i")) == values
+    for rank in range(3):
+        left = [100 * rank + at for at in range(2, 8)]
+        assert said[rank] == [
+            f"{left + [-1] * 3} 6",
+            f"{4 * rank + 60} 8 96 3",
+            str(values[:9]),
+            "site0/cluster0 True",
+            "True",
+        ]
+
+
+@on("1+1")
+def test_pointers_split_collectives_requests_and_atomic_accesses(
+    shared: SharedGrid, tmp_path: Path
+) -> None:
+    path = tmp_path / "data"
+    said = shared(
+        f"""
+        from array import array
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        me = world.rank
+        file = MPI.File.Open(world, {str(path)!r}, MPI.MODE_RDWR | MPI.MODE_CREATE)
+        file.Write_ordered(bytes([65 + me]) * (me + 1))
+        file.Iwrite_shared(b"x").Wait()
+        file.Sync()
+        world.Barrier()
+        print(file.Get_position_shared(), file.Get_size())
+        found = bytearray(3)
+        file.Seek_shared(-5, MPI.SEEK_END)
+        file.Read_ordered_begin(found[:])
+        try:
+            file.Read_all_begin(bytearray(1))
+        except MPI.Exception as error:
+            print(*error.__notes__)
+        file.Read_ordered_end(found)
+        file.Seek(1)
+        file.Read(memoryview(found)[:2])
+        print(bytes(found[:2]), file.Get_position())
+        file.Set_atomicity(True)
+        much = bytes([48 + me]) * 3_000_000
+        requests = [file.Iwrite_at(10 * each, much) for each in range(2)]
+        MPI.Request.Waitall(requests)
+        world.Barrier()
+        whole = bytearray(3_000_010)
+        file.Read_at_all(0, whole)
+        print(len(set(whole[10:3_000_000])), file.atomicity)
+        file.Set_atomicity(False)
+        file.Set_size(5)
+        file.Preallocate(7)
+        print(file.size)
+        file.Close()
+        again = MPI.File.Open(world, {str(path)!r}, MPI.MODE_WRONLY | MPI.MODE_APPEND)
+        print(again.Get_position(), again.Get_position_shared())
+        again.Close()
+        gone = MPI.File.Open(
+            world, {str(path)!r}, MPI.MODE_RDONLY | MPI.MODE_DELETE_ON_CLOSE
+        )
+        gone.Close()
+        """
+    )
+    began = "File.Read_all_begin: Read_ordered_begin was called, and Read_ordered_end not yet"
+    for rank in range(2):
+        assert said[rank] == ["5 5", began, "b'BB' 3", "1 True", "7", "7 7"]
+    assert not path.exists()
+
+
+@on("1+1")
+def test_a_name_or_a_hint_says_which_clusters_disk_has_the_file(
+    shared: SharedGrid, tmp_path: Path
+) -> None:
+    path = tmp_path / "data"
+    said = shared(
+        f"""
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        file = MPI.File.Open(
+            world, "site0/cluster1:{path}", MPI.MODE_WRONLY | MPI.MODE_CREATE
+        )
+        print(file.info.Get("gcm_home"), [type(one).__name__ for one in (file,)])
+        if world.rank == 0:
+            file.Write(b"far")
+        file.Close()
+
+        def opened(name, **hints):
+            try:
+                MPI.File.Open(world, name, info=MPI.Info.Create(hints)).Close()
+                print("opened")
+            except MPI.Exception as error:
+                print(*error.__notes__)
+
+        opened({str(path)!r}, gcm_home="site0/cluster1")
+        opened({str(path)!r}, gcm_home="site0/cedar")
+        opened("home:/etc/hosts")
+        """
+    )
+    assert path.read_bytes() == b"far"
+    for rank in range(2):
+        assert said[rank][:2] == ["site0/cluster1 ['File']", "opened"]
+        assert (
+            said[rank][2] == "there is no cluster site0/cedar, but site0/cluster0, site0/cluster1"
+        )
+        assert said[rank][3].startswith("a file cannot have the home home yet")
+
+
+@on("1+1")
+def test_what_is_wrong_with_a_file_has_a_class_and_says_where(
+    shared: SharedGrid, tmp_path: Path
+) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(b"abc")
+    said = shared(
+        f"""
+        import os
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        names = [one for one in dir(MPI) if one.startswith("ERR_")]
+        os.chdir({str(tmp_path)!r})
+
+        def raised(call):
+            try:
+                call()
+            except MPI.Exception as error:
+                kind = [one for one in names if getattr(MPI, one) == error.error_class][0]
+                print(kind, *error.__notes__)
+
+        def opens(name, mode):
+            raised(lambda: MPI.File.Open(world, name, mode))
+
+        opens("nothing", MPI.MODE_RDONLY)
+        opens("data", MPI.MODE_RDWR | MPI.MODE_CREATE | MPI.MODE_EXCL)
+        opens(".", MPI.MODE_RDONLY)
+        opens("data", MPI.MODE_CREATE)
+        opens("data", MPI.MODE_RDONLY if world.rank else MPI.MODE_RDWR)
+        file = MPI.File.Open(world, "data", MPI.MODE_RDONLY)
+        raised(lambda: file.Write_at(0, b"x"))
+        raised(lambda: file.Seek(-1))
+        raised(lambda: file.Set_view(0, MPI.INT, MPI.BYTE))
+        raised(lambda: file.Set_size(world.rank))
+        raised(lambda: file.Set_view(0, MPI.BYTE, MPI.BYTE, "external32"))
+        file.Close()
+        full = MPI.File.Open(world, "/dev/full", MPI.MODE_WRONLY)
+        if world.rank == 1:
+            raised(lambda: full.Write_at(8, bytes(5)))
+            request = full.Iwrite_at(8, bytes(5))
+            raised(request.Wait)
+        full.Close()
+        """
+    )
+    home = r"rank 0 (site0/cluster0 0) on "
+    lines = said[1]
+    assert lines[0].startswith(f"ERR_NO_SUCH_FILE nothing at {home}")
+    assert lines[0].endswith(", the home of the file: the system says: No such file or directory")
+    assert lines[1].startswith("ERR_FILE_EXISTS data at ")
+    assert lines[2].startswith("ERR_BAD_FILE . at ")
+    assert lines[3].startswith("ERR_AMODE a file has one of MODE_RDONLY")
+    assert lines[4] == "ERR_NOT_SAME the ranks open the file with different modes"
+    assert lines[5].startswith("ERR_READ_ONLY File.Write_at: the file was opened with MODE_RDONLY")
+    assert lines[6] == "ERR_ARG File.Seek: the position -1 would be before the beginning"
+    assert "no whole number of elementary types of 4 bytes" in lines[7]
+    assert lines[8].startswith("ERR_READ_ONLY File.Set_size")
+    assert lines[9].startswith("ERR_UNSUPPORTED_DATAREP File.Set_view: a file over several")
+    for line in lines[10:]:
+        assert line.startswith("ERR_NO_SPACE")
+        assert "0 of 5 bytes were done at rank 0 (site0/cluster0 0)" in line
+        assert line.endswith("No space left on device")
+    assert len(lines) == 12
+    assert said[0] == lines[:10]
+
+
+@on("1+1")
+def test_who_waits_for_a_file_hears_that_the_communicator_was_revoked(
+    shared: SharedGrid, tmp_path: Path
+) -> None:
+    said = shared(
+        f"""
+        from mpi4py import MPI
+        comm = MPI.COMM_WORLD.Dup()
+        file = MPI.File.Open(comm, {str(tmp_path / "data")!r}, MPI.MODE_RDWR | MPI.MODE_CREATE)
+        try:
+            if comm.rank == 0:
+                file.Sync()
+            else:
+                comm.Revoke()
+                file.Write(b"x")
+        except MPI.Exception as error:
+            print(error.error_class == MPI.ERR_REVOKED)
+        file.Close()
+        print(file == MPI.FILE_NULL)
+        """
+    )
+    assert said == {rank: ["True", "True"] for rank in range(2)}
+
+
+def test_a_home_that_dies_is_an_error_and_what_was_answered_is_in_the_file(
+    grid: Grid, tmp_path: Path
+) -> None:
+    path = tmp_path / "data"
+    said = grid(
+        "1+2",
+        f"""
+        import os
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        file = MPI.File.Open(world, {str(path)!r}, MPI.MODE_RDWR | MPI.MODE_CREATE)
+        if world.rank == 1:
+            file.Write_at(0, b"written")
+        world.Barrier()
+        if world.rank == 0:
+            os._exit(3)
+        try:
+            while True:
+                file.Write_at(10, b"more")
+        except MPI.Exception as error:
+            print(error.error_class == MPI.ERR_PROC_FAILED, "rank 0" in str(error))
+        world.sendrecv(None, 3 - world.rank, source=3 - world.rank)
+        file.Close()
+        print("closed")
+        """,
+        failures="return",
+        code=(0, 1, 3),
+    )
+    assert said[1] == said[2] == ["True True", "closed"]
+    assert path.read_bytes()[:7] == b"written"
