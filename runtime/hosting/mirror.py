@@ -44,7 +44,7 @@ class Mirror(Wrapper):
 
     @property
     def content(self) -> Any:
-        """The object in the node process: plain values of it are copied, all else is used there."""
+        """The object in the node process: data of it is copied, all else is used there."""
         return ContentThere(self.mirrored.touch)
 
     @property
