@@ -367,11 +367,13 @@ class PlacedAssembly:
     """An ADL file to place on nodes, and the arguments of its definition.
 
     Of an assembly that was made in Python there is no such file, only its folder, and the `plan`.
+    If it `outlives_nodes`, the run goes on without the components of a node that is lost.
     """
 
     file: str
     arguments: Mapping[str, str]
     location: Location
+    outlives_nodes: bool = False
     plan: AssemblyPlan | None = None
 
 

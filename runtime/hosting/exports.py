@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any, cast
 
@@ -173,6 +173,14 @@ class Exports:
         """Dismiss every client of a process that is gone: rounds no longer wait for them."""
         with self._binding:  # a round that fires now does so in a thread of its own
             for key in [key for key in self._bound if key[0] is whose]:
+                del self._bound[key]
+                _, server, client = key
+                server.disconnect(_as_client(client))
+
+    def forget_clients(self, paths: Collection[str]) -> None:
+        """Dismiss the clients that components have whose process is lost, whoever it called by."""
+        with self._binding:
+            for key in [key for key in self._bound if key[2].rpartition(".")[0] in paths]:
                 del self._bound[key]
                 _, server, client = key
                 server.disconnect(_as_client(client))

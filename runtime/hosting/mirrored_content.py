@@ -121,10 +121,13 @@ class MirroredContent:
         for client in self._neighbours(clients_of):
             if not client._is_started:
                 client.on_stop()
-        self.control("lifecycle", "stop")
+        if not self.has_ended:
+            self.control("lifecycle", "stop")
 
     def on_terminate(self) -> None:
         """End the component and let the node process forget it."""
+        if self.has_ended:  # its node is lost
+            return
         self._leave()
         self.control("lifecycle", "terminate")
         self.forget()
@@ -271,6 +274,14 @@ class Placements:
         if placed is not None and placed.node is not client and placed.node.address:
             there = placed.node.address, placed.node.home, [self._prefix(placed)]
             ask_node(self._host, client.home, "reach", *there)
+
+    def lost(self, node: NodeProcess) -> list[str]:
+        """Let the components of a node process that is lost have ended; return their paths."""
+        gone = [one for one in tuple(self._placed.values()) if one.node is node]
+        for content in gone:
+            content.has_ended = True
+            self._placed.pop(content.path, None)
+        return [content.path for content in gone]
 
     def drop(self, content: MirroredContent) -> None:
         """Let the node process forget a component that was terminated."""

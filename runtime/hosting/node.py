@@ -92,6 +92,9 @@ class NodeControl(Protocol):
     def drop(self, path: str) -> None:
         """Forget a component that was made; it should be terminated."""
 
+    def lost(self, paths: Sequence[str]) -> None:
+        """Wait for no component at these paths: their processes are lost."""
+
     def reach(self, address: str, home: str, prefixes: Sequence[str]) -> bool:
         """Try to reach what is under `prefixes` without detours; tell whether that is possible."""
 
@@ -194,6 +197,10 @@ class NodeAgent:
             for server in client.servers:
                 _hang_up(server)
         self._host.withdraw(path)
+
+    def lost(self, paths: Sequence[str]) -> None:
+        """Wait for no component at these paths."""
+        self._host.exports.forget_clients(paths)
 
     def reach(self, address: str, home: str, prefixes: Sequence[str]) -> bool:
         """Try to reach what is under `prefixes` without detours."""

@@ -112,6 +112,10 @@ class NodeFactory:
         self._host.exports.publish(path, made)
         return made
 
+    def lost(self, node: NodeProcess) -> list[str]:
+        """Let the components of a node process that is lost have ended; return their paths."""
+        return self._placements.lost(node)
+
     def _here(self, plan: ComponentPlan) -> Component:
         membrane = plan.membrane
         is_plain = membrane.kind is MembraneKind.COMPOSITE and not membrane.is_template

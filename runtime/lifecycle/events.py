@@ -98,6 +98,8 @@ class NodeLost:
 
     step: StepName
     why: str
+    goes_on: bool = False
+    """Whether the run goes on without it."""
 
 
 @dataclass(frozen=True, slots=True)

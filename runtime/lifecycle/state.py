@@ -389,7 +389,8 @@ class RunState:
 
     def _node_lost(self, event: events.NodeLost) -> Iterator[Effect]:
         yield Show(self.run.plan.paths[event.step], "lost")
-        yield from self._lost(str(event.step), event.why)
+        if not event.goes_on:
+            yield from self._lost(str(event.step), event.why)
 
     def _parent_killed(self, event: events.ParentKilled) -> Iterator[Effect]:
         """Blame what took the front-ends of this machine along, whatever they have told of it."""

@@ -149,6 +149,9 @@ _ASSEMBLY = ElementType(
                   find=existing("the assembly")),
         Attribute("arguments", WORDS, "Arguments of its definition, as `name=value` words.",
                   find=settings),
+        Attribute("on-loss", CHOICE, "If the process of a node is lost, the run ends, or goes on "
+                  "without its components.", default="end", choices=("end", "go-on"),
+                  field="outlives_nodes", to=lambda word: word == "go-on"),
     ),
     record=PlacedAssembly,
 )  # fmt: skip

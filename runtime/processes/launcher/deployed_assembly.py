@@ -6,6 +6,8 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ from runtime.hosting.host import Host
 from runtime.hosting.node import NodeFacts
 from runtime.hosting.node_factory import MADE, NodeFactory
 from runtime.hosting.nodes import MachineNode, NodesInTurn
-from runtime.hosting.other_node import NodeProcess
+from runtime.hosting.other_node import NodeProcess, ask_node
 from runtime.hosting.remote_references import find_remote
 from runtime.lifecycle.events import AssemblyEnded, NodeLost, StepFailed, StepUp
 from runtime.lifecycle.outcome import ComponentReport
@@ -65,6 +67,7 @@ class DeployedAssembly:
         self._file = str(Path(plan.deployment.assembly.file).expanduser())
         self._arguments = plan.deployment.assembly.arguments
         self._made_in_python = plan.deployment.assembly.plan
+        self._outlives_nodes = plan.deployment.assembly.outlives_nodes
         self._steered = steered
         steps = [one for one in plan.steps if one.kind is StepKind.NODE]
         self._clusters = {one.place: one.by.about for one in steps if one.by is not None}
@@ -123,6 +126,14 @@ class DeployedAssembly:
         """Record that a node process has gone, and with it its components."""
         here = sorted(path for path, node in tuple(self._where.items()) if node == name)
         what = "the process of this node has ended"
+        if self._outlives_nodes and (self._is_started or self._is_ending):
+            _log.warning(
+                "%s: %s%s: %s. The run goes on", name, what,
+                f", and with it {', '.join(here)}" if here else "", words,
+            )  # fmt: skip
+            self._post(NodeLost(StepName(StepKind.NODE, name), words, goes_on=True))
+            self._work(f"without {name}", partial(self._go_on_without, name))
+            return
         fault = GridError(
             f"{what}, and with it {', '.join(here)}" if here else what,
             place=name,
@@ -131,6 +142,18 @@ class DeployedAssembly:
         )
         self._post(NodeLost(StepName(StepKind.NODE, name), str(fault)))
         self.over(f"{name}: {fault.what}. {words}")
+        self._lost.set()
+
+    def _go_on_without(self, name: str) -> None:
+        """Let nobody wait for the components of a node that is lost."""
+        lost = self._nodes.pop(name, None)
+        if lost is None or self._factory is None:
+            return
+        paths = self._factory.lost(lost)
+        self._host.exports.forget_clients(paths)
+        for node in tuple(self._nodes.values()):
+            with suppress(TransportError):  # it is lost as well
+                ask_node(self._host, node.home, "lost", paths)
         self._lost.set()
 
     def go(self) -> None:
@@ -312,6 +335,8 @@ class DeployedAssembly:
         error = self._stop_and_terminate()
         if error is not None:
             self._wait_for_loss(error)
+        if self._outlives_nodes and self._lost.is_set() and isinstance(error, TransportError):
+            error = None  # what could not be told to end has gone
         self._ended.set()
         return (1, f"the assembly could not be ended: {words_of(error)}") if error else (0, "")
 

@@ -199,3 +199,85 @@ def test_a_python_that_ends_at_once_shows_its_words(field_of_work: Field) -> Non
     assert code == 203
     assert "the process for the components of this node ended before it was ready" in errors
     assert "    exit code 5\n    no memory\n" in errors
+
+
+ROUND = """
+import os, time
+from typing import Annotated, Protocol
+from gcm import Cardinality, provides, requires, submit
+
+class Run(Protocol):
+    def run(self) -> str: ...
+
+class Member(Protocol):
+    def take_part(self, seconds: float) -> str: ...
+
+class Join(Protocol):
+    def join(self, name: str) -> str: ...
+
+@provides("member", Member)
+class Part:
+    all: Annotated[Join, requires()]
+    def take_part(self, seconds):
+        if seconds:
+            print("pid", os.getpid(), flush=True)
+            time.sleep(seconds)
+        return self.all.join(os.environ["GCM_NODE"])
+
+@provides("join", Join, cardinality=Cardinality.GATHERCAST)
+class Meeting:
+    def join(self, name):
+        return [f"with {', '.join(name)}"] * len(name)
+
+@provides("run", Run)
+class Chief:
+    first: Annotated[Member, requires()]
+    second: Annotated[Member, requires()]
+    def run(self):
+        lost = submit(self.second.take_part, 1000.0)
+        for _ in range(2):
+            try:
+                print(self.first.take_part(0.0), flush=True)
+            except Exception as error:
+                print(type(error).__name__, error.what, flush=True)
+        return type(lost.exception(10.0)).__name__
+"""
+ADL_OF_ROUND = """
+<interface name="run" role="server" signature="parts.Run"/>
+<component name="chief"><content class="parts.Chief"/></component>
+<component name="one"><content class="parts.Part"/><virtual-node name="head"/></component>
+<component name="two"><content class="parts.Part"/><virtual-node name="hands"/></component>
+<component name="meeting">
+  <interface name="join" role="server" signature="parts.Join" cardinality="gathercast"
+             when-left="{policy}"/>
+  <content class="parts.Meeting"/>{place}
+</component>
+<binding client="this.run" server="chief.run"/>
+<binding client="chief.first" server="one.member"/>
+<binding client="chief.second" server="two.member"/>
+<binding client="one.all" server="meeting.join"/>
+<binding client="two.all" server="meeting.join"/>
+"""
+
+
+@pytest.mark.parametrize("place", ["", '<virtual-node name="head"/>'], ids=["here", "on a node"])
+@pytest.mark.parametrize(("policy", "told"), [("go-on", "with"), ("refuse", "GathercastMember")])
+def test_a_round_ends_at_once_where_the_node_of_a_member_is_killed(
+    field_of_work: Field, place: str, policy: str, told: str
+) -> None:
+    adl = ADL_OF_ROUND.format(policy=policy, place=place)
+    field_of_work.write(ROUND, adl, MAPPING)
+    descriptor = field_of_work.folder / "app.xml"
+    document = descriptor.read_text()
+    descriptor.write_text(document.replace("<assembly ", '<assembly on-loss="go-on" '))
+    running = field_of_work.deploy()
+    os.kill(int(running.until("pid").split()[1]), signal.SIGKILL)
+    code, output, errors = running.end()
+    first, second, result = [line for line in output.splitlines() if "pid" not in line][:3]
+    assert first.startswith(told)
+    assert second == "with office/desk/node0"
+    assert result == "ChannelClosed"
+    assert code == 0, errors
+    words = "lab/rack/blade1: the process of this node has ended, and with it /app/two: "
+    assert words in errors
+    assert field_of_work.wait_until_gone() == []
