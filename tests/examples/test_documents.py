@@ -7,7 +7,11 @@ block is a program on its own. All blocks of a document share one folder, in the
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,7 +20,7 @@ from gcm.documents import Diagnostics
 from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.processes.launcher.tree import machine_document
-from tests.documents import GCM, blocks, check, run
+from tests.documents import DEPLOY, GCM, blocks, check, run
 from tools.on_grids import ROOT
 from tools.pictures import pictures
 
@@ -59,6 +63,37 @@ def test_what_a_document_shows_is_what_happens(document: str, section: str, tmp_
         f"{document}:{block.line}: {fault}" for block in shown if (fault := check(block, tmp_path))
     ]
     assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "result"),
+    [("pi.py", (), "2 ranks: 3.144"), ("steps.py", ("--restart",), "4 steps: 16")],
+)
+def test_a_replica_that_is_killed_as_its_page_shows_changes_no_result(
+    program: str, options: tuple[str, ...], result: str, tmp_path: Path
+) -> None:
+    for block in blocks("docs/replicas.md"):
+        if block.text.startswith("# "):
+            check(block, tmp_path)
+    words = ["--quiet", "--emulate", "2x2", "--replicas", "2", *options, program]
+    environment = {**os.environ, "GCM_FOLDER": str(tmp_path / ".gcm")}
+    with subprocess.Popen(
+        [*DEPLOY, *words],
+        cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    ) as running:  # fmt: skip
+        os.kill(_process_of_rank(1, running, tmp_path), signal.SIGKILL)
+        output, _ = running.communicate(timeout=60)
+    assert (running.returncode, output) == (0, f"{result}\n")
+
+
+def _process_of_rank(number: int, running: subprocess.Popen[str], folder: Path) -> int:
+    """Return the process of the first replica of a rank, once its program runs."""
+    while running.poll() is None:
+        told = run([*DEPLOY, "ps", "--format", "json", str(running.pid)], folder)
+        for rank in json.loads(told)[0]["ranks"] if told.startswith("[") else ():
+            if (rank["number"], rank["replica"]) == (number, 0) and rank["doing"].startswith("at "):
+                return int(rank["process"])
+    raise AssertionError(f"it had ended: {running.communicate()[0]}")
 
 
 @pytest.mark.parametrize(
