@@ -247,7 +247,8 @@ def _screen(plan: DeploymentPlan, options: Options) -> Screen:
     names, clock = plan.deployment.rank_names(), time.monotonic
     choice = OutputChoice(all_tracebacks=options.all_tracebacks, quiet=options.quiet)
     if not _shows_tree(options):
-        lines = PlainLines() if options.verbose else MinuteLines(clock)
+        away = {one.identifier for one in plan.deployment.clusters() if not one.is_local}
+        lines = PlainLines() if options.verbose else MinuteLines(clock, away)
         news = None if options.quiet else lines
         return PlainScreen(
             out, err, news=news, tags=tags, ends_lines=ends, names=names, choice=choice

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from gcm.cli.output import counted
@@ -14,6 +14,7 @@ from runtime.views.progress_tree import (
     ENDED,
     GOING,
     LOST,
+    PLANNED,
     QUEUED,
     READY,
     RUNNING,
@@ -27,8 +28,11 @@ MANY_CLUSTERS = 16
 """With more clusters than this only sites, the whole and failures are reported."""
 
 
-MINUTE = 60.0
-"""Seconds in which nothing is told, and from one line to the next."""
+SOON, MINUTE = 5.0, 60.0
+"""Seconds until it is told who is awaited, and from one line to the next."""
+
+_COMING = frozenset({PLANNED, STARTING, QUEUED})
+_MOST_NAMED = 4
 
 
 class News(Protocol):
@@ -69,35 +73,52 @@ def told_at_once(tree: ProgressTree, fact: Fact) -> str:
 
 
 class MinuteLines:
-    """Tells nothing in the first minute, then once a minute how far the run is.
+    """Tells once a minute how far the run is, and before that, after five seconds, who is awaited.
 
+    These are clusters `elsewhere`, by their identifiers: ssh and queues say nothing by themselves.
     A loss that the run survives is told at once: no error at its end will tell of it. So is what
     comes later.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], elsewhere: Collection[str] = ()) -> None:
         self._tree = ProgressTree()
         self._clock = clock
+        self._elsewhere = elsewhere
         self._began = clock()
-        self._next = self._began + MINUTE
+        self._minute = self._began + MINUTE
+        self._next = self._began + SOON if elsewhere else self._minute
 
     def line_of(self, fact: Fact) -> str:
         """Take a fact, and return the line about it if it cannot wait."""
         return told_at_once(self._tree, fact)
 
     def due(self) -> str:
-        """Return how far the run is, once a minute."""
+        """Return how far the run is, once a minute, or after five seconds who is awaited."""
         now = self._clock()
         if now < self._next:
             return ""
-        self._next = now + MINUTE
+        if now < self._minute:
+            self._next = self._minute
+            return self._awaited(now - self._began)
+        self._next = self._minute = now + MINUTE
         queued = [one for one in self._tree.clusters if one.state == QUEUED]
         lines = [plain(overview(self._tree, now - self._began))]
         return "; ".join([*lines, *(f"{one.name}: {one.words}" for one in queued)])
 
     def wait(self) -> float:
-        """Return the seconds until the minute is over."""
+        """Return the seconds until it is time for a line."""
         return max(0.0, self._next - self._clock())
+
+    def _awaited(self, seconds: float) -> str:
+        """Return which clusters elsewhere have not come so far, and what they do, if any."""
+        away = [one for one in self._tree.clusters if one.identifier in self._elsewhere]
+        late = [f"{one.name} ({one.words})" for one in away if one.state in _COMING]
+        more = f" and {len(late) - _MOST_NAMED} more" if len(late) > _MOST_NAMED else ""
+        return (
+            f"after {seconds:.0f} s still waiting for {', '.join(late[:_MOST_NAMED])}{more}"
+            if late
+            else ""
+        )
 
 
 class PlainLines:

@@ -375,6 +375,30 @@ def test_nothing_is_told_in_the_first_minute_and_then_a_line_a_minute(plan: Plan
     assert lines.due()
 
 
+def test_after_five_seconds_it_is_told_once_which_clusters_elsewhere_are_awaited(
+    plan: Plan,
+) -> None:
+    now = [100.0]
+    lines = MinuteLines(lambda: now[0], {FIRST, "1:0", "1:1"})
+    lines.line_of(planned(plan()))
+    lines.line_of(change(FIRST, "starting", "front-end"))
+    lines.line_of(change("1:1", "up", "front-end"))
+    assert (lines.due(), lines.wait()) == ("", 5.0)
+    now[0] = 105.2
+    awaited = "site0/cluster0 (reaching it), site1/cluster0 (planned)"
+    assert lines.due() == f"after 5 s still waiting for {awaited}"
+    assert (lines.due(), round(lines.wait(), 1)) == ("", 54.8)
+
+
+def test_of_clusters_that_are_there_after_five_seconds_nothing_is_told(plan: Plan) -> None:
+    now = [0.0]
+    lines = MinuteLines(lambda: now[0], {FIRST})
+    lines.line_of(planned(plan()))
+    lines.line_of(change(FIRST, "up", "front-end"))
+    now[0] = 6.0
+    assert (lines.due(), lines.wait()) == ("", 54.0)
+
+
 def test_a_loss_that_is_survived_is_told_at_once(plan: Plan) -> None:
     lines = MinuteLines(lambda: 0.0)
     goes_on = replace(RunPlanned.of(plan()), goes_on=True)
