@@ -33,7 +33,7 @@ messages of another type or longer than their receive; receives from any source 
 order; sends that rely on buffers.
 """
 
-OF_ONE_RANK = ("changed", "request", "freed")
+OF_ONE_RANK = ("changed", "request", "freed", "access")
 """Kinds of faults that a rank finds by itself: nothing that other ranks do follows from them."""
 
 OUT_OF_STEP = (COLLECTIVE, BLOCKING, LENGTH)

@@ -265,6 +265,9 @@ class WindowOrigin:
         data: Sequence[memoryview] = (), unit: int = 1, then: Callable[[], object] | None = None,
     ) -> Access:  # fmt: skip
         """Ask for the data of a place of a rank; `then` is called once they are here."""
+        if header.kind == RequestKind.GET:
+            in_sight = self.epochs.access in (Epoch.FENCED, Epoch.STARTED)
+            header = header._replace(operation=int(in_sight))
         made = []
         at = 0
         for piece in pieces(runs, AT_ONCE, unit):

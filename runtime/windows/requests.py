@@ -21,6 +21,7 @@ class RequestKind(IntEnum):
 
     PUT = 1
     GET = 2
+    """`operation` says whether it is one in an epoch of fences or groups: over at its end alone."""
     ACCUMULATE = 3
     GET_ACCUMULATE = 4
     COMPARE_AND_SWAP = 5

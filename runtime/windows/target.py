@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from runtime.services.port import Effect, Resume, SendRequest
+from runtime.windows.conflicts import AccessLedger
 from runtime.windows.locks import LockQueue
 from runtime.windows.requests import (
     AT_ONCE,
@@ -114,6 +115,8 @@ class WindowTarget:
         self.completed: Counter[int] = Counter()
         """How often a process has ended an access epoch, less those that were waited for."""
         self._faults: dict[int, Refusal] = {}
+        self.ledger: AccessLedger | None = None
+        """What looks for accesses that conflict, where a run is checked."""
 
     def admits(self, source: int) -> bool:
         """Return whether a process does not wait for the lock."""
@@ -145,6 +148,8 @@ class WindowTarget:
         if kind == RequestKind.COMPLETE:
             self.completed[source] += 1
             return ()
+        if self.ledger is not None:
+            self.ledger.over((source,))
         answer = self._answer(source, header.token, self._faults.pop(source, None))
         if kind == RequestKind.UNLOCK and header.operation:
             return (answer, *map(Resume, self.lock.give_back(source)))
@@ -159,10 +164,14 @@ class WindowTarget:
         self, source: int, header: RequestHeader, body: memoryview | None
     ) -> Iterable[Effect]:
         self.applied[header.epoch] += 1
-        if body is None:
-            return ()  # a put, whose data are there already
+        if body is None:  # a put, whose data are there already
+            if self.ledger is not None:
+                self.ledger.note(source, header, [block(0, header.length)])
+            return ()
         try:
             runs, data = self._places(header, body)
+            if self.ledger is not None:
+                self.ledger.note(source, header, runs)
             found = self._done(header, runs, data)
         except Exception as fault:  # whatever it is, the connection that it came by has to live
             refusal = _refusal(fault)

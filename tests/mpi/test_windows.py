@@ -643,3 +643,68 @@ def test_random_programs_do_what_the_model_does() -> None:
     assert lines == [f"[{rank}] {RANDOM_PROGRAMS} programs, 0 faults" for rank in range(3)], (
         done.stderr
     )
+
+
+def test_a_check_tells_of_accesses_that_conflict_and_of_no_others(tmp_path: Path) -> None:
+    (tmp_path / "conflict.py").write_text(
+        dedent(
+            """
+            from array import array
+            from mpi4py import MPI
+            world = MPI.COMM_WORLD
+            me = world.rank
+            window = MPI.Win.Allocate(32, 8, comm=world)
+            one, two = array("q", [1]), array("q", [1, 2])
+            for right in (0, me):  # all put the same, then each its own
+                window.Fence()
+                window.Put(one, 0, right)
+                window.Accumulate(one, 0, 3)
+                window.Fence()
+            for _ in range(2):
+                window.Lock(1)
+                window.Put(two, 1)
+                window.Unlock(1)
+            world.Barrier()
+            window.Lock_all()
+            window.Rget(two, 1).Wait()
+            world.Barrier()
+            if me == 2:
+                window.Put(two, 1)
+            window.Unlock_all()
+            window.Free()
+            """
+        )
+    )
+    done = gcm_deploy("--check", "--quiet", "--emulate", "1x3x1", "conflict.py", cwd=tmp_path)
+    assert done.returncode == 208, done.stderr
+    told = [line for line in done.stderr.splitlines() if "of the window" in line]
+    assert len(told) == 1, done.stderr
+    conflict = (
+        r"rank \d puts bytes 0 to 7 of the window of rank 0, which rank \d puts in the same epoch"
+    )
+    assert re.search(conflict, told[0])
+    assert "Win.Fence (conflict.py:12)" in told[0]
+
+
+@on("1+1")
+def test_two_windows_over_one_memory_are_atomic_to_each_other(shared: SharedGrid) -> None:
+    said = shared(
+        """
+        from array import array
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        memory = array("q", [0])
+        windows = [MPI.Win.Create(memory, 8, comm=world) for _ in range(2)]
+        for window in windows:
+            window.Fence()
+        for _ in range(100):
+            for window in windows:
+                window.Accumulate(array("q", [1]), 0)
+        for window in windows:
+            window.Fence()
+        print(memory[0])
+        for window in windows:
+            window.Free()
+        """
+    )
+    assert said == {0: ["400"], 1: ["0"]}

@@ -273,6 +273,11 @@ class CallLog:
         """Keep that the program has to free something that it makes by a call of that name."""
         self._owned[kind, handle] = kind, f"{name} ({where(_program_frame())})"
 
+    @staticmethod
+    def here() -> str:
+        """Return the file and line at which the program makes a call now."""
+        return where(_program_frame())
+
     def released(self, kind: str, handle: int) -> None:
         """Keep that it was freed."""
         self._owned.pop((kind, handle), None)

@@ -158,12 +158,19 @@ class _MadeHandles:
         """Keep that the program has to free it."""
         if call.error is None:
             _log.owns(self._kind, _handle_of(call.result), call.row.name)
+            grid = getattr(call.result, "_grid", None)
+            if grid is not None:
+                grid.look_for_conflicts(_conflict)
 
 
 def _handle_of(made: Any) -> int:
     """Return the handle of a window, a datatype or an operation."""
     handle: int = native_handle(made) if isinstance(made, MPI.Win) else made.handle
     return handle
+
+
+def _conflict(call: str, text: str) -> None:
+    _log.fault("access", text, f"{call} ({_log.here()})")
 
 
 def _nothing() -> None:

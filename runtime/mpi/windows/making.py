@@ -269,13 +269,6 @@ def free(win: Win) -> None:
             _make_null(copy)
 
 
-def free_left() -> None:
-    """Free what native MPI has of all windows, of which nobody will access any more."""
-    while _windows:
-        _, win = _windows.popitem()
-        MPI.Win.Free(win)
-
-
 def _make_null(win: MPI.Win) -> None:
     """Take the handle of a window away: with that of a freed one MPI finds memory of others."""
     ctypes.memmove(MPI._addressof(win), MPI._addressof(MPI.WIN_NULL), MPI._sizeof(MPI.Win))

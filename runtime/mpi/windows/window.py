@@ -9,7 +9,7 @@ end need one round trip together. A target answers `Unlock` and `Flush` once all
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -22,6 +22,7 @@ from runtime.mpi.windows.accesses import WindowAccesses
 from runtime.mpi.windows.reducing import all_defined, reduce
 from runtime.mpi.windows.traffic import WindowTraffic, port_of
 from runtime.mpi.windows.waiting import Awaited, FirstError, WindowLosses
+from runtime.windows.conflicts import AccessLedger
 from runtime.windows.requests import RequestKind
 from runtime.windows.target import AttachedMemory, OneMemory
 
@@ -58,6 +59,8 @@ class GridWindow(WindowAccesses):
         """In which way it was made, as MPI says it."""
         self.faces: WeakValueDictionary[int, MPI.Win] = WeakValueDictionary()
         """The windows that the program has of it: one, and copies of its handle; by their `id`."""
+        self.tell_fault: Callable[[str, str], None] | None = None
+        """Gets a call's name and a conflict that is known then, where the run is checked."""
         served = AttachedMemory() if memory is None else OneMemory(memory)
         self.traffic = WindowTraffic(m, self._losses, served, reduce)
         self.target, self.origin = self.traffic.target, self.traffic.origin
@@ -70,6 +73,28 @@ class GridWindow(WindowAccesses):
         self._units = [one for _, one, _ in told]
         has_other_mpis = len({one for _, _, one in told}) > 1
         self._defined = comm.allgather(all_defined()) if has_other_mpis else None
+
+    def look_for_conflicts(self, tell: Callable[[str, str], None]) -> None:
+        """Tell of accesses to this memory that conflict, from now on."""
+        self.tell_fault = tell
+        with self.engine.lock:
+            self.target.ledger = AccessLedger()
+
+    def _tell_conflicts(self, call: str) -> None:
+        """Tell of the conflicts that were found until this call."""
+        ledger = self.target.ledger
+        if ledger is None or self.tell_fault is None:
+            return
+        with self.engine.lock:
+            found = ledger.take()
+        for one in found:
+            first, second = (self.traffic.ranks[each.source] for each in (one.first, one.second))
+            self.tell_fault(
+                call,
+                f"rank {second} {one.second.verb} bytes {one.low} to {one.high} of the window of"
+                f" rank {self.members.rank}, which rank {first} {one.first.verb} in the same epoch:"
+                " nothing orders the two",
+            )
 
     # --- ends of accesses -------------------------------------------------------------------------
 
@@ -157,6 +182,7 @@ class GridWindow(WindowAccesses):
             asked = self.origin.unlock(found)
             self.traffic.depart()
         self._finish([found], asked)
+        self._tell_conflicts("Win.Unlock")
 
     def Lock_all(self, assertion: int = 0) -> None:
         """Lock all ranks, each where it is accessed; the own memory may be used at once."""
@@ -175,6 +201,7 @@ class GridWindow(WindowAccesses):
             asked = self.origin.unlock_all()
             self.traffic.depart()
         self._finish(ranks, asked)
+        self._tell_conflicts("Win.Unlock_all")
 
     def _wait_for_own_lock(self) -> None:
         me, lock = self.engine.me, self.target.lock
@@ -209,6 +236,9 @@ class GridWindow(WindowAccesses):
         del applied[epoch]
         with self.engine.lock:
             origin.end_fence()
+            if self.target.ledger is not None:
+                self.target.ledger.fenced(epoch)
+        self._tell_conflicts("Win.Fence")
         steps.tell()
 
     def Start(self, group: MPI.Group, assertion: int = 0) -> None:
@@ -285,9 +315,12 @@ class GridWindow(WindowAccesses):
 
     def _end_exposure(self) -> None:
         with self.engine.lock:
-            for rank in self.epochs.wait():
-                self.target.completed[self.members.peers[rank]] -= 1
+            indexes = [self.members.peers[rank] for rank in self.epochs.wait()]
+            self.target.completed.subtract(indexes)
+            if self.target.ledger is not None:
+                self.target.ledger.over(indexes)
             self.epochs.exposed_to = None
+        self._tell_conflicts("Win.Wait")
 
     def _ranks_of(self, group: MPI.Group) -> list[int]:
         indexes, ranks = members_of(group, self.engine), self.traffic.ranks
@@ -359,6 +392,7 @@ class GridWindow(WindowAccesses):
                     is_over = True
             if not is_over:
                 self._give_up()
+            self._tell_conflicts("Win.Free")
         finally:
             with self.engine.lock:
                 port_of(self.engine).close(self.members.context)
