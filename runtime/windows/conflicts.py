@@ -91,9 +91,13 @@ class AccessLedger:
         """Know that the epoch between two fences is over."""
         self._kept = [one for one in self._kept if one.epoch > epoch]
 
-    def take(self) -> list[Conflict]:
-        """Return the conflicts that were found since the last time."""
-        found, self._found = self._found, []
+    def take(self, epoch: int) -> list[Conflict]:
+        """Return the conflicts that were found in an epoch, or before it, since the last time.
+
+        Others may be in the next one already.
+        """
+        found = [one for one in self._found if one.first.epoch <= epoch]
+        self._found = [one for one in self._found if one.first.epoch > epoch]
         return found
 
 

@@ -80,13 +80,13 @@ class GridWindow(WindowAccesses):
         with self.engine.lock:
             self.target.ledger = AccessLedger()
 
-    def _tell_conflicts(self, call: str) -> None:
-        """Tell of the conflicts that were found until this call."""
+    def _tell_conflicts(self, call: str, epoch: int | None = None) -> None:
+        """Tell of the conflicts that were found until this call, which ends an epoch of fences."""
         ledger = self.target.ledger
         if ledger is None or self.tell_fault is None:
             return
         with self.engine.lock:
-            found = ledger.take()
+            found = ledger.take(self.origin.fences if epoch is None else epoch)
         for one in found:
             first, second = (self.traffic.ranks[each.source] for each in (one.first, one.second))
             self.tell_fault(
@@ -238,7 +238,7 @@ class GridWindow(WindowAccesses):
             origin.end_fence()
             if self.target.ledger is not None:
                 self.target.ledger.fenced(epoch)
-        self._tell_conflicts("Win.Fence")
+        self._tell_conflicts("Win.Fence", epoch)
         steps.tell()
 
     def Start(self, group: MPI.Group, assertion: int = 0) -> None:
