@@ -6,6 +6,7 @@ one line of JSON, the answer facts of the run as lines. Only Linux has such sock
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -28,8 +29,13 @@ NOTHING_RUNS = 1
 
 _PREFIX = "gcm-deploy/"
 _SOCKETS = "/proc/net/unix"
-_LISTENS = re.compile(rf" 00010000 .* @{_PREFIX}([0-9]{{1,10}})/([0-9]{{1,10}})$")
-"""A line of that table: a socket that accepts connections, with its user and process."""
+_LISTENS = re.compile(
+    rf" 00010000 .* @({_PREFIX}([0-9]{{1,10}})/([0-9]{{1,10}})(?:/[0-9a-f]{{8}})?)$"
+)
+"""A line of that table: a socket that accepts connections, its name with its user and process.
+
+The name has a third part where another account had taken the first two.
+"""
 
 _CREDENTIALS = struct.Struct("3i")  # of the other end: process, user, group
 _MOST_ASKED = 4096
@@ -37,6 +43,8 @@ _MOST_ANSWERED = 64 << 20
 _MOST_OF_OTHERS = 8 << 20
 """Bytes that root takes of what another user's process says it runs: facts take more memory."""
 QUESTION_TIMEOUT, ANSWER_TIMEOUT = 5.0, 10.0
+_AGAIN = 0.05
+"""Seconds until somebody is asked again of whom others ask too much."""
 
 Answer = Callable[[bool], Iterable[Fact]]
 """Returns what the run is doing, with the stacks of all threads if asked to; it may block."""
@@ -62,7 +70,7 @@ def open_to_inspection(answer: Answer, run: FollowedRun) -> Iterator[None]:
     followers = _Followers(run)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        listener.bind(f"\0{_PREFIX}{os.getuid()}/{os.getpid()}")
+        _take_name(listener)
         listener.listen()
     except OSError:  # another system, or a second run of this process: no inspection then
         listener.close()
@@ -77,6 +85,18 @@ def open_to_inspection(answer: Answer, run: FollowedRun) -> Iterator[None]:
         thread.join()
         listener.close()
         followers.close()
+
+
+def _take_name(listener: socket.socket) -> None:
+    """Bind a socket to the name of this process, a longer one where a stranger has taken that."""
+    user, process = os.getuid(), os.getpid()
+    name = f"{_PREFIX}{user}/{process}"
+    try:
+        listener.bind(f"\0{name}")
+    except OSError as taken:
+        if taken.errno != errno.EADDRINUSE or _is_of(user, process, name):
+            raise
+        listener.bind(f"\0{name}/{os.urandom(4).hex()}")
 
 
 class _Followers:
@@ -143,30 +163,30 @@ def running_deployments() -> list[int]:
     return [
         process
         for process in sorted(named)
-        if any(me in (0, user) and _is_of(user, process) for user in named[process])
+        if any(me in (0, user) and _is_of(user, process, name) for user, name in named[process])
     ]
 
 
-def _is_of(user: int, process: int) -> bool:
-    """Tell whether this very process of the user listens as a run: anybody can take its name."""
+def _is_of(user: int, process: int, name: str) -> bool:
+    """Tell whether this very process of the user listens by a name, which anybody can take."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.setblocking(False)
         try:
-            connection.connect(f"\0{_PREFIX}{user}/{process}")
+            connection.connect(f"\0{name}")
         except OSError:  # it has gone; or so many ask just now that who it is cannot be told
             return False
         found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         return _CREDENTIALS.unpack(found)[:2] == (process, user)
 
 
-def _listening() -> Mapping[int, list[int]]:
-    """Return which processes seem to be runs, and whose: anybody can take such a name."""
-    found: dict[int, list[int]] = {}
+def _listening() -> Mapping[int, list[tuple[int, str]]]:
+    """Return which processes seem to be runs, whose, by what names: anybody can take such ones."""
+    found: dict[int, list[tuple[int, str]]] = {}
     try:
         with open(_SOCKETS, encoding="utf-8", errors="replace") as table:
             for line in table:
                 if (match := _LISTENS.search(line)) is not None:
-                    found.setdefault(int(match[2]), []).append(int(match[1]))
+                    found.setdefault(int(match[3]), []).append((int(match[2]), match[1]))
     except OSError:
         return {}
     return found
@@ -240,10 +260,10 @@ def _asked(process: int, question: Mapping[str, object]) -> Iterator[tuple[socke
     """Yield a connection to a run that was asked something, and whose run that is."""
     from runtime.views.fact_lines import UnreadableFacts
 
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+    connection, user = _connected(process)
+    with connection:
         connection.settimeout(ANSWER_TIMEOUT)
         try:
-            user = _connect(connection, process)
             connection.sendall(json.dumps(question).encode())
             yield connection, user
         except UnreadableFacts as fault:
@@ -256,21 +276,29 @@ class NotARun(UsageError):
     """A process is no run of those whom its name says: it has ended, or somebody pretends."""
 
 
-def _connect(connection: socket.socket, process: int) -> int:
+def _connected(process: int) -> tuple[socket.socket, int]:
     """Connect to the run of a process: this user's, or for root anybody's; return whose it is.
 
     Raises:
         NotARun: nobody whose name it has listens there.
     """
-    me = os.getuid()
-    for user in _listening().get(process, ()):
-        if me not in (0, user):
-            continue
-        with suppress(OSError):
-            connection.connect(f"\0{_PREFIX}{user}/{process}")
-            if _user_of(connection) == user:
-                return user
-            break
+    me, deadline, is_busy = os.getuid(), time.monotonic() + ANSWER_TIMEOUT, True
+    while is_busy and time.monotonic() < deadline:
+        is_busy = False
+        for user, name in _listening().get(process, ()):
+            if me not in (0, user):
+                continue
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            connection.setblocking(False)  # a stranger who accepts nobody holds nobody up
+            try:
+                connection.connect(f"\0{name}")
+                if _user_of(connection) == user:
+                    return connection, user
+            except OSError as error:
+                is_busy |= isinstance(error, BlockingIOError)
+            connection.close()
+        if is_busy:
+            time.sleep(_AGAIN)
     raise NotARun(
         f"process {process} is not one of your runs",
         cure="gcm-deploy ps lists the runs of this machine",

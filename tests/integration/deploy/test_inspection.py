@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import socket
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +25,7 @@ from runtime.views.fact_lines import heading, line_of
 from runtime.views.facts import Fact, Logged, OutputWritten, RankSeen, RunSeen, StackSeen
 from runtime.views.stream import FactListeners
 from tests.commands import gcm_deploy
+from tools.on_grids import COMMAND, environment
 
 
 def answer(stacks: bool) -> list[Fact]:
@@ -144,6 +148,46 @@ def test_who_takes_the_name_of_another_users_run_is_neither_shown_nor_told_of() 
         f"gcm-deploy: process {impostor.pid} is not one of your runs. gcm-deploy ps lists the runs"
         " of this machine\n",
     )
+
+
+SQUATTER = """if True:
+    import os, socket, sys
+    root = os.getuid()
+    os.setuid(65534)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"\\0gcm-deploy/{root}/{sys.argv[1]}")
+    listener.listen(0)
+    full = socket.socket(socket.AF_UNIX)
+    full.connect(listener.getsockname())  # whoever connects would wait for ever
+    print("here", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.mpi
+@pytest.mark.needs_root
+def test_a_run_whose_name_another_account_has_taken_is_found_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("from mpi4py import MPI; import time; time.sleep(60)")
+    words = [*COMMAND, "--quiet", "-n", "1", "program.py"]
+    line, pipe = f"read go; exec {shlex.join(words)}", subprocess.PIPE
+    with subprocess.Popen(["sh", "-c", line], cwd=tmp_path, stdin=pipe, env=environment()) as run:
+        squatter = [sys.executable, "-c", SQUATTER, str(run.pid)]
+        with subprocess.Popen(squatter, stdin=pipe, stdout=pipe, text=True) as stranger:
+            try:
+                assert stranger.stdout is not None
+                assert stranger.stdout.readline() == "here\n"
+                assert run.stdin is not None
+                run.stdin.write(b"go\n")
+                run.stdin.flush()
+                deadline = time.monotonic() + 60
+                while (seen := gcm_deploy("ps", str(run.pid))).returncode:
+                    assert time.monotonic() < deadline, seen.stderr
+                assert seen.stdout.startswith(f"program (process {run.pid}): ")
+                assert gcm_deploy("stop", str(run.pid)).returncode == 0
+                assert run.wait(60) == 143
+            finally:
+                run.kill()
+                stranger.kill()
 
 
 NEVER_SILENT = """if True:
