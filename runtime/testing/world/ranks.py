@@ -267,21 +267,19 @@ class RankActor(Actor):
         try:
             while self.is_running and self._has_done(now):
                 if not self._steps:
-                    if all(one.done for _, one in self._sent):
-                        self._end_program()
+                    self._is_leaving = all(one.done for _, one in self._sent)
                     break
                 self._begin(*self._steps.popleft(), now)
         except PeerLost as fault:
-            self.why = str(fault)
-            self._end_program()
+            self.why, self._is_leaving = str(fault), True
         if self._is_leaving and self.peers.leave():
             self.peers.hang_up()
             self.code = int(bool(self.why))
+            self._tell_end()
             self._tell_front_end(RankSaid(self.name, "left"))
 
-    def _end_program(self) -> None:
-        """Tell how the program has ended, before any peer can see it."""
-        self._is_leaving = True
+    def _tell_end(self) -> None:
+        """Tell how the program has ended; as in production its peers may have seen it before."""
         lost = tuple(RankName.parse(self.place.parties[one].name) for one in self.losses)
         end = Observation(Witness.RANK, 0)
         if self.why:
