@@ -163,6 +163,8 @@ class RunWorld:
         """What faults have done to front-ends and hosts: when, what, to whom."""
         self.lost_hosts: set[str] = set()
         self.gone: set[str] = set()
+        self._condemned: set[str] = set()
+        """The processes that were ended since others could not reach them, or they others."""
         self._arrives: dict[tuple[str, str], float] = {}
         self._opening: set[str] = set()
         """The places that wait in a queue, or whose front-ends are being started."""
@@ -211,7 +213,7 @@ class RunWorld:
     def _is_whole(self, cluster: str) -> bool:
         """Tell whether the run has stopped nobody who wrote results of a cluster."""
         own = [one for one in self.ranks if RankName.parse(one.rank).cluster == cluster]
-        by_faults = set(self.killed)
+        by_faults = {*self.killed, *self._condemned}
         by_faults |= {one.name for one in own if one.host in self.lost_hosts}
         return all(one.is_whole or one.began_at is None or one.name in by_faults for one in own)
 
@@ -302,6 +304,8 @@ class RunWorld:
             name = RankName.parse(rank.rank)
             is_meant = effect.pid in (0, pid_of(rank.rank, rank.incarnation))
             if name.cluster == effect.cluster and is_meant:
+                if effect.pid:
+                    self._condemned.add(rank.name)
                 self._kill(rank)
 
     def _kill(self, rank: ScriptedRank, *, is_told: bool = True) -> None:
