@@ -77,6 +77,7 @@ class LabSimulation:
         self._flaky: dict[str, float] = {}
         self._cuts: dict[tuple[str, str], float] = {}
         self._lines: dict[Key, JobLine] = {}
+        self._hung_up: set[Key] = set()
         self._kept: dict[str, list[str]] = {}
         self._calls: dict[tuple[str, int], str] = {}  # who is asked
         self._clocks: dict[str, MemberClock] = {}
@@ -158,7 +159,7 @@ class LabSimulation:
     def _new_address(self) -> Address:
         self._addresses += 1
         network, host = divmod(self._addresses, 4)
-        return Address(f"10.0.{network}.{host + 1}", PORT)
+        return Address(f"10.{network >> 8}.{network & 255}.{host + 1}", PORT)
 
     def _place(self, member: Member) -> MemberPlace:
         name = str(member.name)
@@ -246,10 +247,13 @@ class LabSimulation:
 
     def _job_begun(self, actor: Actor, effect: JobBegun) -> None:
         self._lines[effect.key] = JobLine(effect.user, actor.name)
+        if effect.key in self._hung_up:
+            self._end_line(effect.key, is_told=True)
         if self.world.is_gone(effect.user):
             self._end_line(effect.key, is_told=effect.user not in self._is_down)
 
     def _hang_up(self, _: Actor, effect: HangUp) -> None:
+        self._hung_up.add(effect.key)
         self._end_line(effect.key, is_told=True)
 
     def _end_line(self, key: Key, *, is_told: bool) -> None:

@@ -325,6 +325,7 @@ class LabUser(LabActor):
 
             def launched(peer: str, key: Key, what: Answer) -> None:
                 if isinstance(what, PeerError):
+                    self.do(HangUp(key))  # it may run, and the answer be lost
                     if round_ == self._attempt:
                         self._failures[peer] = str(what)
                 elif self.is_over or round_ != self._attempt:
