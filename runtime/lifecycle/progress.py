@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import heapq
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field
 
 from gcm.records import dataclass
@@ -17,7 +19,11 @@ MOST_NAMES = 8
 
 @dataclass(slots=True)
 class RunProgress:
-    """The steps that were begun and that are up, and the ranks for which some of them wait."""
+    """The steps that were begun and that are up, and the ranks for which some of them wait.
+
+    What it does about one step takes as long however many there are: a machine may have thousands
+    of clusters.
+    """
 
     plan: RunPlan
     ranks: Mapping[RankName, RankLife]
@@ -25,13 +31,39 @@ class RunProgress:
     """What has failed at the start: clusters, and steps of the plan that are of none."""
     _started: set[StepName] = field(default_factory=set)
     _up: set[StepName] = field(default_factory=set)
+    _needs: dict[StepName, set[StepName]] = field(init=False)
+    """For which steps that are not up each one waits."""
+    _followers: dict[StepName, list[StepName]] = field(init=False)
+    """Which steps wait for each one."""
+    _ready: list[tuple[int, StepName]] = field(init=False)
+    """Those that wait for none, a heap in the order of the plan."""
+    _order: dict[StepName, int] = field(init=False)
+    _not_begun: set[StepName] = field(init=False)
+    """The steps that start ranks and were not begun."""
+
+    def __post_init__(self) -> None:
+        """Begin with nothing."""
+        steps = self.plan.steps
+        self._order = {name: at for at, name in enumerate(steps)}
+        self._needs = {name: set(needs) for name, needs in steps.items()}
+        self._followers = defaultdict(list)
+        for name, needs in steps.items():
+            for one in needs:
+                self._followers[one].append(name)
+        self._ready = [(self._order[name], name) for name, needs in steps.items() if not needs]
+        self._not_begun = {StepName(StepKind.RANKS, cluster) for cluster in self.plan.ranks}
 
     def next_steps(self) -> Iterator[StepName]:
         """Yield every step whose dependencies are up, which counts as started from then on."""
-        for name, needs in self.plan.steps.items():
-            if name not in self._started and needs <= self._up:
-                self._started.add(name)
+        while self._ready:
+            _, name = heapq.heappop(self._ready)
+            if name not in self._started:
+                self._start([name])
                 yield name
+
+    def _start(self, steps: Iterable[StepName]) -> None:
+        self._started.update(steps)
+        self._not_begun.difference_update(steps)
 
     def leave_out(self, clusters: Collection[str]) -> None:
         """Wait for no step of these clusters, nor of a site that has no others."""
@@ -40,12 +72,19 @@ class RunProgress:
             is_handshake = name.kind is StepKind.HANDSHAKE
             if name.about in clusters or (is_handshake and needs and needs <= left):
                 left.add(name)
-        self._started |= left
-        self._up |= left
+        self._start(left)
+        for name in left:
+            self.step_up(name)
 
     def step_up(self, step: StepName) -> None:
         """Record that a step is up."""
+        if step in self._up:
+            return
         self._up.add(step)
+        for name in self._followers.get(step, ()):
+            self._needs[name].discard(step)
+            if not self._needs[name]:
+                heapq.heappush(self._ready, (self._order[name], name))
 
     @property
     def are_others_starting(self) -> bool:
@@ -57,7 +96,7 @@ class RunProgress:
     @property
     def have_all_ranks_begun(self) -> bool:
         """Whether the ranks of every cluster have been started."""
-        return {StepName(StepKind.RANKS, cluster) for cluster in self.plan.ranks} <= self._started
+        return not self._not_begun
 
     @property
     def missing(self) -> str:

@@ -76,10 +76,10 @@ class DeploymentPlan:
         A rank waits so long for its front-end, a front-end for the proof of a rank, and for one
         that is started again.
         """
-        ranks = Counter(
-            None if one.cluster.is_local else (one.cluster.position, one.node.name)
-            for one in self.placements()
-        )
+        ranks: Counter[tuple[Position, str] | None] = Counter()
+        for cluster in self.deployment.clusters():
+            for node in cluster.nodes:
+                ranks[None if cluster.is_local else (cluster.position, node.name)] += node.ranks
         most = max(ranks.values(), default=0)
         return self.deployment.start_timeout + most // RANKS_PER_SECOND
 

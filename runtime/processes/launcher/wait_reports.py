@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import field, replace
 from types import MappingProxyType
@@ -73,6 +74,23 @@ class _Round:
     before: dict[str, RankState] | None = None
 
 
+class _PartlyEnded:
+    """The clusters of which some ranks have ended and others run, however many there are."""
+
+    def __init__(self) -> None:
+        self.clusters: set[str] = set()
+        self._running: Counter[str] = Counter()
+        self._ended: Counter[str] = Counter()
+
+    def count(self, rank: str, running: int, ended: int) -> None:
+        """Count a rank more or less among those of its cluster that run, or have ended."""
+        cluster = RankName.parse(rank).cluster
+        self._running[cluster] += running
+        self._ended[cluster] += ended
+        is_partly = self._running[cluster] and self._ended[cluster]
+        (self.clusters.add if is_partly else self.clusters.discard)(cluster)
+
+
 class WaitReports:
     """Collects what ranks tell of their calls. All methods are for the engine's thread."""
 
@@ -111,6 +129,7 @@ class WaitReports:
         self._is_look_due = False
         self._running: set[str] = set()
         self._ended: dict[str, str] = {}
+        self._partly_ended = _PartlyEnded()
         self._at_end: dict[str, RankState] = {}
         self._numbers = 0
         self.clocks = Clocks(name_of_clock())
@@ -122,8 +141,9 @@ class WaitReports:
 
     def rank_ready(self, rank: str) -> None:
         """Record that a rank is there, perhaps again."""
+        was_ended = self._ended.pop(rank, None) is not None
+        self._partly_ended.count(rank, rank not in self._running, -was_ended)
         self._running.add(rank)
-        self._ended.pop(rank, None)
         self._at_end.pop(rank, None)
 
     def effects(self, goes_on: Callable[[], bool]) -> Effects:
@@ -139,8 +159,10 @@ class WaitReports:
 
     def rank_ended(self, _: str, death: RankDeath) -> None:
         """Record how a rank has ended."""
-        self._running.discard(death.who)
-        self._ended[death.who] = death.ending
+        rank = death.who
+        self._partly_ended.count(rank, -(rank in self._running), rank not in self._ended)
+        self._running.discard(rank)
+        self._ended[rank] = death.ending
         self._go_on_if_complete()
         if self._pause > LEFT_BEHIND:
             self._is_look_due, self._pause = False, LEFT_BEHIND
@@ -151,19 +173,13 @@ class WaitReports:
 
         Native MPI does not notice that, nor does it fail a call that waits so.
         """
-        if not self._looks_behind or self._is_look_due or not self._can_be_left_behind():
+        if not self._looks_behind or self._is_look_due or not self._partly_ended.clusters:
             return
         self._is_look_due = True
         self._look_number += 1
         pause = max(self._pause, len(self._running) / MOST_ASKED)
         number = self._look_number
         self._later(pause, lambda: self._ask_those_left_behind(number, before, stuck))
-
-    def _can_be_left_behind(self) -> bool:
-        running, ended = (
-            {RankName.parse(one).cluster for one in of} for of in (self._running, self._ended)
-        )
-        return not running.isdisjoint(ended)
 
     def _ask_those_left_behind(self, number: int, before: Sequence[str], stuck: Set[str]) -> None:
         if number == self._look_number and self._is_look_due:
