@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from gcm.invocation import Invocation
@@ -76,6 +76,10 @@ def process_of(rank: str, incarnation: int) -> str:
 def pid_of(rank: str, incarnation: int) -> int:
     """Return the number of that process on its host."""
     return 1000 * (RankName.parse(rank).rank + 1) + incarnation
+
+
+_decoded = lru_cache(4)(decoded)
+"""All front-ends read the same table: it is read once, as nobody changes its reports."""
 
 
 class _WorldLine:
@@ -672,7 +676,7 @@ class RunFrontEnd(Actor):
 
     def seen(self, table: bytes) -> None:
         """Learn who is where."""
-        self._code.whereabouts.handshake(decoded(table))
+        self._code.whereabouts.handshake(_decoded(table))
         self._code.locate()
 
     def present_ranks(self) -> Any:

@@ -118,6 +118,8 @@ class RunScenario:
     """By how much the threads of a process may be behind one another, in seconds."""
     collects: bool = False
     """Whether results come home."""
+    detector: str = ""
+    """Which detector watches the front-ends; that of a descriptor that names none by default."""
     asks_after: float = field(default=0.05)
     """How many seconds after a loss the survivors ask for another process."""
 

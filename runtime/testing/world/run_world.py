@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -116,11 +117,12 @@ def descriptor_of(scenario: RunScenario) -> str:
     sites: dict[int, list[str]] = {}
     for number, one in enumerate(scenario.clusters):
         sites.setdefault(one.site, []).append(_cluster(number, one))
+    protocol = f' protocol="{scenario.detector}"' if scenario.detector else ""
     collects = '<file-transfer direction="out" source="out"/>' if scenario.collects else ""
     return (
         f'<deployment name="world"{start}>'
         f'<application script="program.py"{kinds[scenario.kind]}/>{collects}'
-        '<failure-detector timeout="3s"/><grid>'
+        f'<failure-detector{protocol} timeout="3s"/><grid>'
         + "".join(f"<site>{''.join(one)}</site>" for one in sites.values())
         + "</grid></deployment>"
     )
@@ -149,6 +151,7 @@ class RunWorld:
         self.world = world
         self.scenario = scenario
         self.plan = plan_of(scenario)
+        self._names = self.plan.deployment.rank_names()
         self.clusters = {
             one.identifier: cluster
             for one, cluster in zip(
@@ -156,6 +159,7 @@ class RunWorld:
             )
         }
         self.ranks: list[ScriptedRank] = []
+        self._of_cluster: dict[str, list[ScriptedRank]] = defaultdict(list)
         self.front_ends: dict[str, RunFrontEnd] = {}
         self.killed: list[str] = []
         """The processes that faults have killed while their programs ran, in order."""
@@ -212,7 +216,7 @@ class RunWorld:
 
     def _is_whole(self, cluster: str) -> bool:
         """Tell whether the run has stopped nobody who wrote results of a cluster."""
-        own = [one for one in self.ranks if RankName.parse(one.rank).cluster == cluster]
+        own = self._of_cluster[cluster]
         by_faults = {*self.killed, *self._condemned}
         by_faults |= {one.name for one in own if one.host in self.lost_hosts}
         return all(one.is_whole or one.began_at is None or one.name in by_faults for one in own)
@@ -256,7 +260,8 @@ class RunWorld:
 
     def _is_on_a_living_host(self, rank: str, incarnation: int) -> bool:
         name = member_name(rank, incarnation)
-        return any(one.name == name and one.host not in self.lost_hosts for one in self.ranks)
+        own = self._of_cluster[RankName.parse(rank).cluster]
+        return any(one.name == name and one.host not in self.lost_hosts for one in own)
 
     def _settings(self, name: str) -> FrontEndSettings:
         plan, place = self.plan, self.launcher.places[name]
@@ -279,7 +284,7 @@ class RunWorld:
             settings=RankSettings(),
             ranks_limit=plan.ranks_limit,
             watch=watch_of(plan),
-            names=plan.deployment.rank_names(),
+            names=self._names,
         )
 
     def _spawn(self, _: Actor, effect: SpawnRank) -> None:
@@ -297,13 +302,12 @@ class RunWorld:
         rng = random.Random(f"{self.scenario.seed} {member}")
         rank = ScriptedRank(effect, script, self.scenario.kind, self.scenario.asks_after, rng)
         self.ranks.append(rank)
+        self._of_cluster[name.cluster].append(rank)
         self.world.add(rank, self.world.now + self.world.rng.uniform(0.01, 0.1))
 
     def _kill_ranks(self, _: Actor, effect: KillRanks) -> None:
-        for rank in self.ranks:
-            name = RankName.parse(rank.rank)
-            is_meant = effect.pid in (0, pid_of(rank.rank, rank.incarnation))
-            if name.cluster == effect.cluster and is_meant:
+        for rank in self._of_cluster[effect.cluster]:
+            if effect.pid in (0, pid_of(rank.rank, rank.incarnation)):
                 if effect.pid:
                     self._condemned.add(rank.name)
                 self._kill(rank)
@@ -336,9 +340,8 @@ class RunWorld:
 
     def _front_end_gone(self, cluster: str, words: str) -> None:
         """Let what was below a front-end end, and the launcher hear of it."""
-        for rank in self.ranks:
-            if RankName.parse(rank.rank).cluster == cluster:
-                self._kill(rank, is_told=False)
+        for rank in self._of_cluster[cluster]:
+            self._kill(rank, is_told=False)
         line = front_end_of(cluster), LAUNCHER
         at = max(self.world.now + self.scenario.latency, self._arrives.get(line, 0.0))
         self.world.tell(LAUNCHER, FrontEndGone(cluster, words), at)
