@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from typing import Any, NoReturn
@@ -203,12 +203,22 @@ def abort(code: int, error: BaseException | None = None) -> None:
         link.wrapper.health.aborted(link.name, told)
 
 
+def abort_natively(end: Callable[[int], object], code: int) -> NoReturn:
+    """Let the native MPI end its ranks by a call, then end this process; the front-end was told.
+
+    What it writes names a rank of its own cluster, beside the line of the launcher that names that
+    of the grid, so it is left out. An Open MPI 5 writes it by its `mpiexec`, out of reach: there
+    the front-end alone ends the others.
+    """
+    if current() is None or not MPI.Get_library_version().startswith("Open MPI v5"):
+        with without_words_of_the_library():
+            end(code)
+    leave(code)
+
+
 @contextmanager
 def without_words_of_the_library() -> Iterator[None]:
-    """Leave out what the native MPI writes about an abort.
-
-    It names a rank of its own cluster, beside the line of the launcher that names that of the grid.
-    """
+    """Leave out what the native MPI writes."""
     with ExitStack() as stack:
         with suppress(OSError, ValueError, AttributeError):  # closed, or no descriptor is free
             sys.stderr.flush()

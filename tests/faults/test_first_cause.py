@@ -108,6 +108,7 @@ def check(found: tuple[int, dict[str, Any], str, str], ending: str, last: str) -
     assert out == ""
     assert "ProcessGone" not in err
     assert "BAD TERMINATION" not in err
+    assert "MPI_ABORT was invoked" not in err
     said = [line for line in err.splitlines() if re.search(r"gcm-deploy: rank .*\) failed", line)]
     assert said[0].startswith(f"gcm-deploy: {cause['name']} on ")
     assert cause["name"].startswith(f"rank {cause['number']}")
@@ -149,7 +150,10 @@ def test_it_is_named_where_it_ran_behind_ssh_too(
 
 @pytest.mark.parametrize(
     ("version", "ending"),
-    [*(("open_mpi", one) for one in list(ENDINGS)[:3]), ("open_mpi_4", next(iter(ENDINGS)))],
+    [
+        *(("open_mpi", one) for one in (*list(ENDINGS)[:3], "world.Abort(5)")),
+        ("open_mpi_4", next(iter(ENDINGS))),
+    ],
 )
 def test_it_is_named_under_open_mpi_too(
     tmp_path: Path, request: pytest.FixtureRequest, version: str, ending: str

@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 from runtime.membership.last_words import last_words
 from runtime.membership.rank_link import current
-from runtime.mpi.errors import leave, without_words_of_the_library
+from runtime.mpi.errors import abort_natively, leave
 from runtime.mpi.from_c.calls import Call
 from runtime.mpi.from_c.collectives import CollectiveCalls
 from runtime.mpi.from_c.communicators import CommunicatorCalls
@@ -142,8 +142,7 @@ class CallsFromC:
         told = {"code": code & 0xFF or 1, "why": why, **last_words(None)}
         link.wrapper.health.aborted(link.name, told)
         if not MPI.Is_finalized():
-            with without_words_of_the_library():
-                MPI.COMM_WORLD.Abort(code)
+            abort_natively(MPI.COMM_WORLD.Abort, code)
         leave(code)
 
     def _finalize(self) -> int:

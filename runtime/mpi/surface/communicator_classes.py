@@ -14,7 +14,7 @@ from runtime.mpi.communicators.intercommunicators import GroupCreation, InterPar
 from runtime.mpi.communicators.recovery_calls import RecoveryCalls
 from runtime.mpi.communicators.topologies import CartParts, DistgraphParts, GraphParts
 from runtime.mpi.communicators.topology_creation import TopologyCreation
-from runtime.mpi.errors import abort, leave, without_words_of_the_library
+from runtime.mpi.errors import abort, abort_natively
 from runtime.mpi.point_to_point.calls import PointToPoint
 from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.surface.refusals import RefusedCalls
@@ -73,9 +73,7 @@ class Comm(
         """End the whole run on all clusters, with this exit code."""
         errorcode = integer(errorcode)
         abort(errorcode)
-        with without_words_of_the_library():
-            super().Abort(errorcode)
-        leave(errorcode)
+        abort_natively(super().Abort, errorcode)
 
 
 with_checked_handles(Comm, MPI.Comm)
