@@ -30,9 +30,9 @@ def requests_of(
     >>> one.header.start, one.header.length, one.header.flags == LAST
     (8, 4, True)
     """
-    if atomic:
-        yield AccessPiece(FileHeader(FileRequestKind.LOCK, access=access), b"", 0, 0)
     at, parts = 0, list(pieces(runs, AT_ONCE))
+    if atomic and parts:
+        yield AccessPiece(FileHeader(FileRequestKind.LOCK, access=access), b"", 0, 0)
     for number, piece in enumerate(parts, 1):
         size = size_of(piece)
         flags = (LAST if number == len(parts) else 0) | (ATOMIC if atomic else 0)

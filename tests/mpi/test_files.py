@@ -26,6 +26,7 @@ def test_all_ranks_write_to_one_file_at_the_home_by_views(
         mine = MPI.INT.Create_vector(4, 1, size).Create_resized(0, 4 * size * 4).Commit()
         file.Set_view(4 * me, MPI.INT, mine)
         file.Write_all(array("i", [100 * me + at for at in range(8)]))
+        world.Barrier()
         status = MPI.Status()
         found = array("i", [-1] * 9)
         file.Read_at_all(2, found, status)
@@ -233,6 +234,116 @@ def test_who_waits_for_a_file_hears_that_the_communicator_was_revoked(
         """
     )
     assert said == {rank: ["True", "True"] for rank in range(2)}
+
+
+RANDOM = """
+    from random import Random
+    from mpi4py import MPI
+    ACTS = "view", "write", "read", "next", "request", "shared", "order", "cut"
+    world = MPI.COMM_WORLD
+    me, size = world.rank, world.size
+    wrong = steps = 0
+    for seed in range({first}, {last}):
+        random = Random(seed)
+        file = MPI.File.Open(world, {path!r}, MPI.MODE_RDWR | MPI.MODE_CREATE)
+        file.Set_size(0)
+        file.Set_atomicity(random.random() < 0.5)
+        model, shared, places, views = bytearray(), 0, [0] * size, [None] * size
+
+        def put(at, data):
+            model.extend(bytes(max(0, at + len(data) - len(model))))
+            model[at:at + len(data)] = data
+
+        def seen(view, at, count):  # the bytes of a view, one by one
+            start, length, stride = view
+            return [start + one // length * stride + one % length for one in range(at, at + count)]
+
+        for _ in range(25):
+            steps += 1
+            act = random.choice(ACTS)
+            who, at, count = random.randrange(size), random.randrange(50), random.randrange(1, 40)
+            data = random.randbytes(count)
+            if act == "view":
+                view = random.randrange(9), random.randrange(1, 6), random.randrange(6, 9)
+                kind = MPI.BYTE.Create_contiguous(view[1]).Create_resized(0, view[2]).Commit()
+                file.Set_view(view[0], MPI.BYTE, kind)
+                kind.Free()
+                views, shared, places = [view] * size, 0, [0] * size
+            elif views[0] is None:
+                continue
+            elif act == "cut":
+                file.Set_size(at)
+                model[:] = model[:at] + bytes(max(0, at - len(model)))
+            elif act == "order":
+                mine = [data[one:one + rank + 1] for rank, one in enumerate(range(size))]
+                file.Write_ordered(mine[me])
+                for part in mine:
+                    for place, one in zip(seen(view, shared, len(part)), part):
+                        put(place, bytes([one]))
+                    shared += len(part)
+            elif act == "read":
+                found, status = bytearray(count), MPI.Status()
+                file.Read_at_all(at, found, status)
+                there = [place for place in seen(view, at, count) if place < len(model)]
+                wrong += status.Get_count(MPI.BYTE) != len(there)
+                wrong += found[:len(there)] != bytes(model[place] for place in there)
+            else:
+                if act == "shared":
+                    at, shared = shared, shared + count
+                elif act == "next":
+                    at, places[who] = places[who], places[who] + count
+                if me == who:
+                    if act == "shared":
+                        file.Write_shared(data)
+                    elif act == "next":
+                        file.Write(data)
+                    elif act == "request":
+                        status = MPI.Status()
+                        file.Iwrite_at(at, data).Wait(status)
+                        wrong += status.Get_count(MPI.BYTE) != count
+                    else:
+                        file.Write_at(at, data)
+                for place, one in zip(seen(view, at, count), data):
+                    put(place, bytes([one]))
+            world.Barrier()
+        wrong += file.Get_size() != len(model)
+        whole = bytearray(len(model) + 1)
+        file.Set_view(0)
+        file.Read_at(0, whole)
+        wrong += whole[:-1] != model
+        file.Close()
+    print(wrong, steps)
+    """
+
+
+@on("2+1")
+def test_random_programs_do_what_they_do_to_bytes_in_one_process(
+    shared: SharedGrid, tmp_path: Path
+) -> None:
+    seeds = 8
+    said = shared(RANDOM.format(first=100, last=100 + seeds, path=str(tmp_path / "data")))
+    assert said == {rank: [f"0 {25 * seeds}"] for rank in range(3)}
+
+
+@on("1+1")
+def test_a_request_that_nobody_waits_for_is_done_before_the_file_is_closed(
+    shared: SharedGrid, tmp_path: Path
+) -> None:
+    path = tmp_path / "data"
+    shared(
+        f"""
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        file = MPI.File.Open(world, {str(path)!r}, MPI.MODE_WRONLY | MPI.MODE_CREATE)
+        requests = [
+            file.Iwrite_at((4 * world.rank + one) * 2_000_000, bytes([one]) * 2_000_000)
+            for one in range(4)
+        ]
+        file.Close()
+        """
+    )
+    written = path.read_bytes()
+    assert written == b"".join(bytes([one]) * 2_000_000 for one in range(4)) * 2
 
 
 def test_a_home_that_dies_is_an_error_and_what_was_answered_is_in_the_file(

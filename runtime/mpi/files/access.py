@@ -29,6 +29,8 @@ class WayToHome(Protocol):
     home: int
     """The index of the process that has the file."""
     home_in_words: str
+    is_here: bool
+    """Whether this process has it."""
 
     @property
     def trouble(self) -> Exception | None:
@@ -67,8 +69,9 @@ class AskedHome(Operation):
         raise NotImplementedError
 
     def awaited(self) -> Sequence[int]:
-        """Return the process that has to answer."""
-        return (self._file.home,)
+        """Return the process that has to answer, if it is another one."""
+        file = self._file
+        return () if file.is_here else (file.home,)
 
     def describe(self) -> str:
         """Describe what is waited for."""

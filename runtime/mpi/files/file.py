@@ -7,6 +7,7 @@ read: what a blocking call has written any rank can read.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.membership import CommunicatorMembers
 
+_log = logging.getLogger(__name__)
+
 _READ, _WRITE = FileRequestKind.READ, FileRequestKind.WRITE
 
 
@@ -73,7 +76,7 @@ class GridFile:
         self.engine: Engine = m.engine
         self.home = m.peers[home]
         self.home_in_words = member_in_words(home, m.engine.name_of(self.home))
-        self._home_rank = home
+        self.is_here = self.home == m.engine.me
         self._mode, self._amode, self._info = mode, amode, dict(info)
         self._losses = WindowLosses(parent.recovery, m.recovery, m.engine.name_of)
         self._disk: OpenFile | None = None
@@ -161,7 +164,12 @@ class GridFile:
         engine, served = self.engine, self._served
         assert served is not None, "it has begun the job"
         with engine.lock:
-            port_of(engine).carry_out(self.members.context, served.finished(job, outcome))
+            try:
+                port_of(engine).carry_out(self.members.context, served.finished(job, outcome))
+            except Exception as fault:  # the thread has other jobs to do
+                text = f"the file was given up here: {type(fault).__name__}: {fault}"
+                self._losses.break_off(as_mpi_error(FileFault("ERR_OTHER", text)))
+                _log.exception("what was done with a file could not be told")
             if engine.connections is not None:
                 engine.connections.wake()  # whoever drives has to see it, too
 
@@ -189,7 +197,7 @@ class GridFile:
         engine, m = self.engine, self.members
         if (trouble := self.trouble) is not None:
             raise trouble
-        if self.home == engine.me:
+        if self.is_here:
             data = body[0] if len(body) == 1 else b"".join(body)
             port_of(engine).arrived(m.context, header.packed(), BodyHere(self.home, data))
             return
@@ -288,15 +296,20 @@ class GridFile:
 
     def _begin_in_order(self, buffer: Any, *, reads: bool) -> FileAccess:
         """Begin an access of all ranks, one behind the other in their order."""
-        check_use(self._mode, reads=reads, shared=True)
-        size, unit = read(buffer, readonly=not reads).nbytes, self._view.unit
-        units = [one // unit for one in self.comm.allgather(size)]
+        problem: Exception | None = None
+        units = 0
+        try:
+            check_use(self._mode, reads=reads, shared=True)
+            units = read(buffer, readonly=not reads).nbytes // self._view.unit
+        except Exception as error:
+            problem = error
+        sizes = agree(self.comm, problem, units)
         base: list[int] = []
-        self._together(lambda: base.append(self._number(FileRequestKind.POINTER, sum(units))))
+        self._together(lambda: base.append(self._number(FileRequestKind.POINTER, sum(sizes))))
         first = self.comm.bcast(base[0] if base else None, 0)
         mode, self._mode = self._mode, self._mode & ~OpenMode.SEQUENTIAL
         try:
-            return self._begin(buffer, first + sum(units[: self.members.rank]), reads=reads)
+            return self._begin(buffer, first + sum(sizes[: self.members.rank]), reads=reads)
         finally:
             self._mode = mode
 

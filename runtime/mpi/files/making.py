@@ -84,55 +84,59 @@ def _opened(own: Any, comm: Any, filename: Any, amode: Any, info: Any) -> GridFi
     """Return the file that all ranks open. Raises FileFault, and what keeps any rank from it."""
     problem: Exception | None = None
     asked: tuple[int, str, int] = (0, "", 0)
+    native: MPI.File | None = None
     hints: dict[str, str] = {}
     try:
         hints = dict(info.items()) if info != MPI.INFO_NULL else {}
         home, path = _home_of(own, os.fsdecode(os.fspath(filename)), hints.get("gcm_home", ""))
         mode = _mode_of(integer(amode))
         check_mode(mode)
+        native = MPI.File.Open(MPI.COMM_SELF, os.devnull, MPI.MODE_RDWR)  # for a handle
         asked = home, path, mode.value
     except Exception as error:
         problem = error
-    told = agree(own, problem, (asked[0], asked[2]))
-    if len({mode for _, mode in told}) > 1:
-        raise FileFault("ERR_NOT_SAME", "the ranks open the file with different modes")
-    if len({home for home, _ in told}) > 1:
-        raise FileFault("ERR_NOT_SAME", "the ranks name different homes of the file")
-    home, path, number = asked
-    return _opened_at_home(own, comm, home, path, OpenMode(number), integer(amode), hints)
+    try:
+        told = agree(own, problem, (asked[0], asked[2]))
+        if len({mode for _, mode in told}) > 1:
+            raise FileFault("ERR_NOT_SAME", "the ranks open the file with different modes")
+        if len({home for home, _ in told}) > 1:
+            raise FileFault("ERR_NOT_SAME", "the ranks name different homes of the file")
+        assert native is not None, "there is no problem"
+        home, path, number = asked
+        hints["gcm_home"] = _place_of(own, home)
+        grid = GridFile(
+            own, comm._members, native,
+            home=home, path=path, mode=OpenMode(number), amode=integer(amode), info=hints,
+        )  # fmt: skip
+        _open_at_home(grid, own, home)
+    except BaseException:
+        if native is not None:
+            native.Close()
+        raise
+    return grid
 
 
-def _opened_at_home(  # noqa: PLR0917 - as each rank knows them
-    own: Any, comm: Any, home: int, path: str, mode: OpenMode, amode: int, hints: dict[str, str]
-) -> GridFile:
-    """Return the file once the home has opened it. Raises FileFault."""
-    native = MPI.File.Open(MPI.COMM_SELF, os.devnull, MPI.MODE_RDWR)  # for a handle
-    grid = GridFile(
-        own, comm._members, native,
-        home=home, path=path, mode=mode, amode=amode,
-        info={**hints, "gcm_home": _place_of(own, home)},
-    )  # fmt: skip
+def _open_at_home(grid: GridFile, own: Any, home: int) -> None:
+    """Let the home open a file, and all of them serve it. Raises FileFault."""
     fault: FileFault | None = None
     try:
-        try:
-            if home == own.rank:
-                grid.open_here()
-        except FileFault as found:
-            text = f"{path} at {grid.home_in_words}, the home of the file: {found}"
-            fault = FileFault(found.name, text)
+        if home == own.rank:
+            grid.open_here()
+    except Exception as found:  # the others wait for this process
+        name = found.name if isinstance(found, FileFault) else "ERR_IO"
+        text = f"{grid.path} at {grid.home_in_words}, the home of the file: {found}"
+        fault = FileFault(name, text)
+    try:
         grid.serve()
-        wrong, grid.path = own.bcast(
-            (None if fault is None else (fault.name, str(fault)), grid.path), home
-        )
+        wrong = None if fault is None else (fault.name, str(fault))
+        wrong, grid.path = own.bcast((wrong, grid.path), home)
         if wrong is not None:
             raise FileFault(*wrong)
         if grid.appends:
             grid.begin_at_end()
     except BaseException:
         grid.abandon()
-        native.Close()
         raise
-    return grid
 
 
 def _home_of(own: Any, given: str, hint: str) -> tuple[int, str]:

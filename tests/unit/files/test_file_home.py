@@ -209,6 +209,10 @@ def test_an_access_of_several_requests_is_not_mixed_with_another_one() -> None:
     assert disk.data == b"b" * size
 
 
+def test_an_access_of_nothing_locks_nothing() -> None:
+    assert Home(Bytes()).access(1, WRITE, [], atomic=True) == []
+
+
 def test_what_a_full_disk_has_is_the_beginning_of_an_access_and_is_told() -> None:
     disk = Bytes(AT_ONCE + 10)
     home = Home(disk)
