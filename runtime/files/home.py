@@ -245,6 +245,7 @@ def _parts(header: FileHeader, body: memoryview) -> tuple[Sequence[Run], memoryv
     runs = unpacked(body[:end]) if header.runs else [block(header.start, header.length)]
     if any(one.length < 0 or one.times < 0 for one in runs) or bounds_of(runs)[0] < 0:
         raise FileFault("ERR_IO", "a place is negative")
+    runs = [one for one in runs if one.length and one.times]
     size, data = size_of(runs), body[end:]
     if size > AT_ONCE or len(data) != (size if header.kind == FileRequestKind.WRITE else 0):
         raise FileFault("ERR_IO", f"{len(data)} bytes came for a place of {size}")

@@ -68,7 +68,7 @@ class View:
         if low < 0 or not _ascends(self.runs):
             text = "the displacements in the file type are negative, or do not ascend"
             raise FileFault("ERR_ARG", text)
-        if self.extent < high - low and self.size != self.extent:
+        if self.extent < high - low:
             text = f"file types of {high - low} bytes, {self.extent} bytes apart, overlap"
             raise FileFault("ERR_ARG", text)
 

@@ -84,6 +84,8 @@ def test_pointers_split_collectives_requests_and_atomic_accesses(
         file.Set_atomicity(True)
         much = bytes([48 + me]) * 3_000_000
         requests = [file.Iwrite_at(10 * each, much) for each in range(2)]
+        requests.append(file.Iwrite_at(20, bytes(20_000_000)))
+        requests += [file.Iwrite_at(10 * each, much) for each in range(2)]
         MPI.Request.Waitall(requests)
         world.Barrier()
         whole = bytearray(3_000_010)
@@ -181,6 +183,7 @@ def test_what_is_wrong_with_a_file_has_a_class_and_says_where(
         raised(lambda: file.Seek(-1))
         raised(lambda: file.Set_view(0, MPI.INT, MPI.BYTE))
         raised(lambda: file.Set_size(world.rank))
+        opens("a\\0b", MPI.MODE_RDONLY)
         raised(lambda: file.Set_view(0, MPI.BYTE, MPI.BYTE, "external32"))
         file.Close()
         full = MPI.File.Open(world, "/dev/full", MPI.MODE_WRONLY)
@@ -203,13 +206,14 @@ def test_what_is_wrong_with_a_file_has_a_class_and_says_where(
     assert lines[6] == "ERR_ARG File.Seek: the position -1 would be before the beginning"
     assert "no whole number of elementary types of 4 bytes" in lines[7]
     assert lines[8].startswith("ERR_READ_ONLY File.Set_size")
-    assert lines[9].startswith("ERR_UNSUPPORTED_DATAREP File.Set_view: a file over several")
-    for line in lines[10:]:
+    assert lines[9].startswith("ERR_BAD_FILE a\0b at rank 0")
+    assert lines[10].startswith("ERR_UNSUPPORTED_DATAREP File.Set_view: a file over several")
+    for line in lines[11:]:
         assert line.startswith("ERR_NO_SPACE")
         assert "0 of 5 bytes were done at rank 0 (site0/cluster0 0)" in line
         assert line.endswith("No space left on device")
-    assert len(lines) == 12
-    assert said[0] == lines[:10]
+    assert len(lines) == 13
+    assert said[0] == lines[:11]
 
 
 @on("1+1")

@@ -82,6 +82,30 @@ class AskedHome(Operation):
         super().finish(as_mpi_error(error) if isinstance(error, FileFault) else error)
 
 
+class Turns:
+    """Whose atomic access is being sent: one of this process at a time, until its last request.
+
+    The lock of the home is the process's, and the request for it is no part of another access.
+    """
+
+    def __init__(self) -> None:
+        self._queue: deque[FileAccess] = deque()
+
+    def has(self, access: FileAccess) -> bool:
+        """Return whether it is the turn of an access; one that is new comes last."""
+        if access not in self._queue:
+            self._queue.append(access)
+        return self._queue[0] is access
+
+    def over(self, access: FileAccess) -> None:
+        """Let the next one begin: all of an access is sent."""
+        if access in self._queue:
+            was_first = self._queue[0] is access
+            self._queue.remove(access)
+            if was_first and self._queue:
+                self._queue[0].go_on()
+
+
 class Number(AskedHome):
     """A number that the home answers with, such as the size of the file; `then` is told it."""
 
@@ -111,7 +135,9 @@ class FileAccess(AskedHome):
     `runs` of it are known once `begin` is called, with the lock held.
     """
 
-    __slots__ = ("_counts", "_faults", "_left", "_memory", "_size", "_then", "_under_way")
+    __slots__ = (
+        *("_counts", "_faults", "_left", "_memory", "_size", "_then", "_turns", "_under_way"),
+    )
 
     def __init__(
         self,
@@ -126,12 +152,14 @@ class FileAccess(AskedHome):
         self._under_way: dict[int, AccessPiece] = {}
         self._counts: dict[int, int] = {}
         self._faults: dict[int, FileFault] = {}
+        self._turns: Turns | None = None
 
-    def begin(self, pieces: Iterable[AccessPiece]) -> None:
-        """Ask for the first pieces."""
+    def begin(self, pieces: Iterable[AccessPiece], turns: Turns | None) -> None:
+        """Ask for the first pieces; an atomic access does so when it is its turn."""
         self._left.extend(pieces)
         if self._left:
-            self._go_on()
+            self._turns = turns
+            self.go_on()
         else:
             self.finish()
 
@@ -140,7 +168,10 @@ class FileAccess(AskedHome):
         if not self.done:
             self.finish(error)
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
+        """Ask for more pieces, if not too many are under way."""
+        if self._turns is not None and not self._turns.has(self):
+            return
         while self._left and len(self._under_way) < MOST_UNDER_WAY:
             piece = self._left.popleft()
             body: list[memoryview] = [memoryview(piece.runs)] if piece.runs else []
@@ -155,6 +186,13 @@ class FileAccess(AskedHome):
             except Exception as error:
                 self.finish(error)
                 return
+        if not self._left:
+            self._leave()
+
+    def _leave(self) -> None:
+        turns, self._turns = self._turns, None
+        if turns is not None:
+            turns.over(self)
 
     def room(self, token: int, size: int) -> memoryview | None:
         """Return the memory of a piece that is read, if all of it has come."""
@@ -174,7 +212,8 @@ class FileAccess(AskedHome):
             self._faults[piece.at] = FileFault.of(bytes(body or b""))
         elif piece.header.kind == FileRequestKind.READ and body:
             self._memory[piece.at : piece.at + len(body)] = body
-        self._go_on()
+        if self._left:
+            self.go_on()
         if not self._under_way and not self._left and not self.done:
             self._end()
 
@@ -213,6 +252,7 @@ class FileAccess(AskedHome):
         if error is not None:
             self._memory = memoryview(b"")
         super().finish(error)
+        self._leave()
 
 
 def as_mpi_error(fault: FileFault) -> MPI.Exception:

@@ -86,7 +86,7 @@ class FileThread:
         """Give each job and what came of it to `finished`, which is called by the thread."""
         self._work, self._finished = FileWork(disk), finished
         self._jobs: SimpleQueue[DiskJob | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="file", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="gcm-file", daemon=True)
         self._thread.start()
 
     def begin(self, job: DiskJob) -> None:

@@ -22,7 +22,7 @@ from runtime.files.requests import FileHeader, FileRequestKind
 from runtime.files.views import BYTES, View
 from runtime.mpi.communicators.groups import group_of
 from runtime.mpi.errors import FailureError
-from runtime.mpi.files.access import AskedHome, FileAccess, Number, as_mpi_error
+from runtime.mpi.files.access import AskedHome, FileAccess, Number, Turns, as_mpi_error
 from runtime.mpi.files.agreeing import agree, name_of_class
 from runtime.mpi.files.disk import FileThread, OpenFile
 from runtime.mpi.progress.mailboxes import HEAD, SERVED
@@ -85,7 +85,7 @@ class GridFile:
         self._asked: dict[int, AskedHome] = {}
         self._unfinished: list[FileAccess] = []
         self._token = self._access = self._position = 0
-        self._is_atomic = False
+        self._is_atomic, self._turns = False, Turns()
         self._split: tuple[str, FileAccess] | None = None
         self._view, self._types, self._representation = BYTES, (MPI.BYTE, MPI.BYTE), "native"
         self._head = HEAD.pack(m.context, True, m.engine.me, SERVED)
@@ -284,7 +284,8 @@ class GridFile:
         self._access += 1
         runs = self._view.runs_of(offset, size)
         kind = _READ if reads else _WRITE
-        access.begin(requests_of(kind, runs, self._access, atomic=self._is_atomic))
+        pieces = requests_of(kind, runs, self._access, atomic=self._is_atomic)
+        access.begin(pieces, self._turns if self._is_atomic else None)
 
     def _begin_shared(self, access: FileAccess, size: int, *, reads: bool) -> None:
         """Begin an access where the shared pointer is once the home has told it."""
@@ -552,17 +553,23 @@ class GridFile:
 
     def Set_size(self, size: int) -> None:
         """Cut or extend the file; all ranks call it."""
-        self._resize(FileRequestKind.RESIZE, as_count(size))
+        self._resize(FileRequestKind.RESIZE, size)
 
     def Preallocate(self, size: int) -> None:
         """See that there is room on the disk for so many bytes; all ranks call it."""
-        self._resize(FileRequestKind.RESERVE, as_count(size))
+        self._resize(FileRequestKind.RESERVE, size)
 
-    def _resize(self, kind: FileRequestKind, size: int) -> None:
-        check_use(self._mode, reads=False, shared=False)
-        if size < 0:
-            raise FileFault("ERR_ARG", f"the size {size} is negative")
-        self._together(lambda: self._number(kind, size), size)
+    def _resize(self, kind: FileRequestKind, size: Any) -> None:
+        problem: Exception | None = None
+        wanted = 0
+        try:
+            check_use(self._mode, reads=False, shared=False)
+            wanted = as_count(size)
+            if wanted < 0:
+                raise FileFault("ERR_ARG", f"the size {wanted} is negative")
+        except Exception as error:
+            problem = error
+        self._together(lambda: self._number(kind, wanted), wanted, problem)
 
     def Get_size(self) -> int:
         """Return the size of the file in bytes."""

@@ -123,7 +123,8 @@ def _open_at_home(grid: GridFile, own: Any, home: int) -> None:
         if home == own.rank:
             grid.open_here()
     except Exception as found:  # the others wait for this process
-        name = found.name if isinstance(found, FileFault) else "ERR_IO"
+        is_name = isinstance(found, ValueError)  # such as one with a null byte
+        name = "ERR_BAD_FILE" if is_name else getattr(found, "name", None) or "ERR_IO"
         text = f"{grid.path} at {grid.home_in_words}, the home of the file: {found}"
         fault = FileFault(name, text)
     try:

@@ -14,7 +14,7 @@ from runtime.files.faults import FileFault
 from runtime.files.home import MOST_KEPT, DiskJob, FileHome, FileWork
 from runtime.files.requests import AT_ONCE, FAILED, LAST, FileHeader, FileRequestKind
 from runtime.services import BodyHere, SendRequest, ServicePort
-from runtime.windows.runs import Run, block, size_of
+from runtime.windows.runs import Run, block, packed, size_of
 
 READ, WRITE = FileRequestKind.READ, FileRequestKind.WRITE
 KEY = b"file"
@@ -262,6 +262,14 @@ def test_who_sends_more_than_the_disk_takes_is_held_up() -> None:
     assert len(home.jobs) * AT_ONCE == MOST_KEPT
     home.work_all()
     assert len(home.answers) * AT_ONCE == size
+
+
+def test_blocks_of_no_bytes_take_no_time() -> None:
+    home = Home(Bytes())
+    runs = [Run(0, 0, 1, 1 << 60), Run(2, 1, 1, 1)]
+    token = home.ask(1, FileHeader(WRITE, LAST, runs=len(runs)), packed(runs) + b"x")
+    home.work_all()
+    assert home.answers[token][0].length == 1
 
 
 def test_a_lost_process_leaves_the_turn_to_others() -> None:

@@ -62,6 +62,7 @@ def test_runs_of_a_view_are_its_bytes_one_by_one(seed: int) -> None:
         (View.of(0, 1, [block(4, 1), block(0, 1)], 5), "do not ascend"),
         (View.of(0, 1, [block(-4, 1)], 5), "are negative"),
         (View.of(0, 1, [block(0, 2), block(6, 2)], 5), "5 bytes apart, overlap"),
+        (View.of(0, 4, [block(0, 4), block(8, 4)], 8), "8 bytes apart, overlap"),
     ],
 )
 def test_a_view_that_mpi_does_not_allow_is_refused(view: View, words: str) -> None:
