@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 
+from runtime.allocations.request import JobRequest
 from runtime.cli.errors import OutputFailed
 from runtime.cli.line.document import document_of
 from runtime.cli.line.options import Options
@@ -24,7 +26,10 @@ def write_descriptor(options: Options) -> int:
     assert options.one_line is not None, "the options are not read without"
     shown = options.write == STANDARD_OUTPUT
     folder = os.getcwd() if shown else os.path.dirname(os.path.abspath(options.write))
-    document = document_of(options.one_line, options.arguments, folder, variables=options.variables)
+    one_line = options.one_line
+    if one_line.job is not None:
+        one_line = replace(one_line, job=_asked_again(one_line.job))
+    document = document_of(one_line, options.arguments, folder, variables=options.variables)
     if read_document(document, options.settings, options.format) is None:
         return FAULTS
     if shown:
@@ -34,6 +39,13 @@ def write_descriptor(options: Options) -> int:
     if not options.quiet:
         print(f"gcm-deploy: wrote {options.write}", file=sys.stderr)
     return 0
+
+
+def _asked_again(job: JobRequest) -> JobRequest:
+    """Return what asks the queue for the nodes of a job, which has ended when the file is used."""
+    return replace(
+        job, job="", places=(), tasks_per_node=max(job.places, default=job.tasks_per_node)
+    )
 
 
 def check_folder(file: str) -> None:

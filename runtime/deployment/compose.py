@@ -41,6 +41,8 @@ all clusters are emulated on this machine; a <grid> in the place of this names r
        </grid>"""
 _GRID = "each host is a cluster; those of one site are near each other"
 _JOB = "the nodes of the job in which this was started"
+_QUEUE = """nodes that the queue grants, as many as the job had in which this was written;
+       walltime, queue and account say more of them, and job="NUMBER" names one that runs"""
 _SHARED = "~/.cache/gcm/runs"
 """A folder that the nodes of a job see, as long as they share the home folder."""
 _PEERS = "machines of the lab that have places when the run starts"
@@ -170,7 +172,7 @@ def _in_job(job: JobRequest, ranks: int, flavour: str) -> _Parts:
         _element("mpi", {"flavour": flavour, "ranks": str(ranks)}),
     ]
     site = _element("site", {}, [_element("cluster", {}, parts)])
-    return [*comment(_JOB), _element("grid", {}, [site])]
+    return [*comment(_JOB if job.job else _QUEUE), _element("grid", {}, [site])]
 
 
 def _cluster(host: HostArgument, name: str, python: str) -> _Parts:

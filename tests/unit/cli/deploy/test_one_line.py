@@ -292,6 +292,18 @@ def test_a_dash_shows_the_descriptor(deploy: Deploy, folder: Path) -> None:
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.parametrize(("places", "most"), [("2(x2)", 2), ("3,1", 3)])
+def test_what_is_written_in_a_job_asks_the_queue_for_as_much_again(
+    deploy: Deploy, monkeypatch: pytest.MonkeyPatch, places: str, most: int
+) -> None:
+    job = {"SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "2", "SLURM_TASKS_PER_NODE": places}
+    for name, value in job.items():
+        monkeypatch.setenv(name, value)
+    written = deploy("--write", "-", "ring.py").out
+    assert f'<batch system="slurm" nodes="2" tasks-per-node="{most}"/>' in written
+    assert '<mpi ranks="4"/>' in written
+
+
 def test_a_file_is_never_overwritten_and_no_faulty_descriptor_is_written(
     deploy: Deploy, folder: Path
 ) -> None:
