@@ -7,6 +7,7 @@ the other, which is what makes an access atomic.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
@@ -81,6 +82,8 @@ class FileHome:
         """The shared file pointer."""
         self._lock = LockQueue()
         self._kept = 0
+        self._coming: Counter[int] = Counter()
+        """How many bytes of requests begin to come in, by the processes that send them."""
         self._held_up: set[int] = set()
 
     def admits(self, source: int) -> bool:
@@ -93,12 +96,20 @@ class FileHome:
         return False
 
     def may_wait(self, header: FileHeader) -> bool:
-        """Return whether requests behind this one may have to wait: there is no end of data."""
-        return header.kind in (FileRequestKind.LOCK, FileRequestKind.WRITE)
+        """Return whether requests behind this one may have to wait: for a turn, or for memory."""
+        if header.kind == FileRequestKind.LOCK:
+            return True
+        return self._kept + self._coming.total() >= MOST_KEPT
+
+    def begins(self, source: int, size: int) -> None:
+        """Know that the body of a request begins to come in."""
+        self._coming[source] += size
 
     def handle(self, source: int, header: FileHeader, body: memoryview | None) -> Iterable[Effect]:
         """Hear a request."""
         kind = header.kind
+        if body:
+            self._coming[source] -= len(body)
         if kind == FileRequestKind.LOCK:
             self._lock.ask(source, exclusive=True)
             return ()
@@ -138,6 +149,7 @@ class FileHome:
     def lost(self, source: int) -> Iterable[Effect]:
         """Go on without a process: what it has not sent of an access is never written."""
         self._held_up.discard(source)
+        self._coming.pop(source, None)
         return tuple(map(Resume, self._lock.give_back(source)))
 
 

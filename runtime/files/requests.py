@@ -10,7 +10,7 @@ from runtime.services.port import OUT_OF_TURN
 
 _HEADER = Struct("<BBHI4q")
 
-AT_ONCE = 1 << 20
+AT_ONCE = 4 << 20
 """So many bytes are in one request at most: a larger access is several, one after the other."""
 
 

@@ -85,6 +85,7 @@ def test_pointers_split_collectives_requests_and_atomic_accesses(
         much = bytes([48 + me]) * 3_000_000
         requests = [file.Iwrite_at(10 * each, much) for each in range(2)]
         requests.append(file.Iwrite_at(20, bytes(20_000_000)))
+        requests += [file.Iwrite_at(20, b"brief") for each in range(1200)]
         requests += [file.Iwrite_at(10 * each, much) for each in range(2)]
         MPI.Request.Waitall(requests)
         world.Barrier()

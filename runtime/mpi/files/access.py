@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from runtime.files.accesses import AccessPiece
 
-MOST_UNDER_WAY = 16
+MOST_UNDER_WAY = 4
 """So many requests of an access wait for their answers at most: the home keeps their data."""
 
 
@@ -90,6 +90,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._queue: deque[FileAccess] = deque()
+        self._is_moving = False
 
     def has(self, access: FileAccess) -> bool:
         """Return whether it is the turn of an access; one that is new comes last."""
@@ -100,10 +101,18 @@ class Turns:
     def over(self, access: FileAccess) -> None:
         """Let the next one begin: all of an access is sent."""
         if access in self._queue:
-            was_first = self._queue[0] is access
             self._queue.remove(access)
-            if was_first and self._queue:
-                self._queue[0].go_on()
+        if self._is_moving:
+            return
+        self._is_moving = True
+        try:
+            while self._queue:
+                first = self._queue[0]
+                first.go_on()
+                if self._queue and self._queue[0] is first:
+                    break
+        finally:
+            self._is_moving = False
 
 
 class Number(AskedHome):

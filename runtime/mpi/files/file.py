@@ -129,9 +129,13 @@ class GridFile:
         """Return whether requests behind this one may have to wait."""
         return self._served is not None and self._served.may_wait(FileHeader.of(header))
 
-    def room(self, source: int, header: bytes, size: int) -> memoryview | None:  # noqa: ARG002 - others may need the source
-        """Return where the data of an answer go."""
+    def room(self, source: int, header: bytes, size: int) -> memoryview | None:
+        """Return where the data of an answer go; those of a request have memory of their own."""
         told = FileHeader.of(header)
+        if told.kind != FileRequestKind.ANSWER:
+            if self._served is not None:
+                self._served.begins(source, size)
+            return None
         asked = self._asked.get(told.token)
         is_answer = told.kind == FileRequestKind.ANSWER and not told.flags
         return asked.room(told.token, size) if is_answer and asked is not None else None

@@ -73,6 +73,7 @@ class Home:
         return self.part.may_wait(FileHeader.of(header))
 
     def room(self, source: int, header: bytes, size: int) -> memoryview | None:
+        self.part.begins(source, size)
         return None
 
     def handle(self, source: int, header: bytes, body: memoryview | None) -> Iterable[SendRequest]:
