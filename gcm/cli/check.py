@@ -59,9 +59,14 @@ def _find(
     found = Diagnostics()
     for tag, some in by_tag.items():
         checker = known[tag].load() if tag else None
-        told = checker(some, roots) if checker else check_files(some, roots=roots, missing=missing)
+        told = (
+            checker(some, roots, with_classes=missing is None)
+            if checker
+            else check_files(some, roots=roots, missing=missing)
+        )
         for one in told:
-            if one.code != CLASSES_NOT_CHECKED or "" not in by_tag:
+            # An ADL document may be checked for itself and for a descriptor.
+            if one not in found and (one.code != CLASSES_NOT_CHECKED or "" not in by_tag):
                 found.add(one)
     return found
 

@@ -16,21 +16,24 @@ from runtime.linked_mpi import libraries_of_program
 _NO_SETTINGS: Mapping[str, str] = {}
 
 
-def check_descriptors(files: Iterable[str], roots: Sequence[str]) -> Diagnostics:
+def check_descriptors(
+    files: Iterable[str], roots: Sequence[str], *, with_classes: bool = False
+) -> Diagnostics:
     """Return all errors and warnings of some descriptors.
 
-    `roots` are searched for the definitions and Python modules of the assemblies they name. Modules
-    are not imported; a warning says so.
+    `roots` are searched for the definitions and Python modules of the assemblies they name.
+    `with_classes` imports these modules, and reports what is wrong with the assemblies too, at
+    their own lines; otherwise no code runs, and a warning says so.
     """
     diagnostics = Diagnostics()
     for file in files:
         assemblies: dict[str, None] = {}
         context = surroundings_of(file, roots=roots)
-        quiet = _virtual_nodes(roots, is_reported=False, with_classes=False)
-        noting = replace(context, virtual_nodes=_noted(quiet, assemblies))
+        of_file = _virtual_nodes(roots, is_reported=with_classes, with_classes=with_classes)
+        noting = replace(context, virtual_nodes=_noted(of_file, assemblies))
         read = read_descriptor(file, surroundings=noting, diagnostics=diagnostics)
         placed = None if read is None else read.assembly
-        for assembly in assemblies:
+        for assembly in () if with_classes else assemblies:
             diagnostics.report(
                 CLASSES_NOT_CHECKED,
                 f"the Python classes of the assembly '{assembly}' were not checked",
@@ -51,8 +54,10 @@ def _noted(virtual_nodes: VirtualNodes, assemblies: dict[str, None]) -> VirtualN
     def of_file(
         file: str, arguments: Mapping[str, str], diagnostics: Diagnostics
     ) -> Iterable[str] | None:
-        assemblies[os.path.relpath(os.path.expanduser(file))] = None
-        return virtual_nodes(file, arguments, diagnostics)
+        short = os.path.relpath(os.path.expanduser(file))
+        assemblies[short] = None
+        is_below = not short.startswith(os.pardir)  # as somebody would name it who checks it
+        return virtual_nodes(short if is_below else file, arguments, diagnostics)
 
     return of_file
 

@@ -124,7 +124,7 @@ def test_other_documents_are_checked_by_the_package_that_knows_them(
         tmp_path,
         "checker_of_poems.py",
         "from gcm.documents import Diagnostics, Location\n"
-        "def check(files, roots):\n"
+        "def check(files, roots, *, with_classes):\n"
         "    found = Diagnostics()\n"
         "    for file in files:\n"
         "        found.report('bad-rhyme', f'no rhyme, {list(roots)}', Location(file, 1))\n"

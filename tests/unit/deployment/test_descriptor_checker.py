@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -63,6 +64,27 @@ def test_no_module_of_an_assembly_is_run_for_the_names_of_its_virtual_nodes(tmp_
     assert not (tmp_path / "ran").exists()
 
 
+def test_the_assembly_of_a_descriptor_is_checked_at_its_own_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "checked_parts.py").write_text("class Worker:\n    pass\n")
+    (tmp_path / "app.fractal").write_text(
+        '<definition name="app">\n<component name="c">\n<content class="checked_parts.Wroker"/>'
+        '<virtual-node name="hands"/></component></definition>'
+    )
+    (tmp_path / "app.xml").write_text(
+        '<deployment>\n<assembly file="app.fractal"/>'
+        '<virtual-node name="hands" nodes="site0/cluster0/node0"/><emulate/></deployment>'
+    )
+    told = "app.fractal:3: error[missing-class]: the module 'checked_parts' has no 'Wroker'"
+    for files in (["app.xml"], ["app.xml", "app.fractal"], ["app.fractal", "app.xml"]):
+        assert main(["check", *files]) == 1
+        assert capsys.readouterr().out.count(told) == 1
+    sys.modules.pop("checked_parts")
+
+
 def test_that_the_classes_of_an_assembly_were_not_checked_is_told_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -70,9 +92,9 @@ def test_that_the_classes_of_an_assembly_were_not_checked_is_told_in_one_line(
     assembly.write_text('<definition name="app"><controller desc="composite"/></definition>')
     file = tmp_path / "app.xml"
     file.write_text('<deployment>\n<assembly file="app.fractal"/><emulate/></deployment>')
-    main(["check", str(file)])
+    main(["check", "--structure", str(file)])
     told = capsys.readouterr().out
     assert told.count(f"{file}:2: warning[classes-not-checked]") == 1
     assert "check them too: gcm check" in told
-    main(["check", str(file), str(assembly)])
+    main(["check", "--structure", str(file), str(assembly)])
     assert "classes-not-checked" not in capsys.readouterr().out
