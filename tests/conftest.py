@@ -189,7 +189,10 @@ def _end_processes(left: Belongings) -> None:
             os.waitpid(pid, 0)
 
 
-def _guard(whose: str) -> Iterator[None]:
+def _guard(whose: str, config: pytest.Config) -> Iterator[None]:
+    if config.getoption("--on-nodes"):
+        yield  # the threads and connections of the machine come and go meanwhile
+        return
     before = Belongings.now()
     yield
     if left := _what_stays(before):
@@ -199,15 +202,15 @@ def _guard(whose: str) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_leaks_of_the_session() -> Iterator[None]:
+def no_leaks_of_the_session(pytestconfig: pytest.Config) -> Iterator[None]:
     """Catch what fixtures that outlive one test forget to clean up."""
-    yield from _guard("A fixture of a module or of the session")
+    yield from _guard("A fixture of a module or of the session", pytestconfig)
 
 
 @pytest.fixture(autouse=True)
 def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail a test that leaves a thread, a process, a socket or another open file behind."""
-    yield from _guard(request.node.name)
+    yield from _guard(request.node.name, request.config)
 
 
 def _lacks_root() -> str:
@@ -272,6 +275,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--only",
         choices=("quick", "slow"),
         help="the tests of `make test`, or all the others",
+    )
+    parser.addoption(
+        "--on-nodes",
+        action="store_true",
+        help="a machine runs in this process, and primitives live on it (tests/on_nodes.py)",
     )
     parser.addoption(
         "--rewrite",

@@ -13,7 +13,6 @@ from gcm.interfaces.distribution import redistributes
 from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
 from gcm.interfaces.stub import Stub
 from gcm.interfaces.types import ComponentType, InterfaceType
-from runtime.hosting.content_there import ContentThere
 from runtime.hosting.mirrored_content import MirroredContent
 from runtime.hosting.mirrored_controllers import mirrored
 from runtime.hosting.remote import RemoteInterface
@@ -45,7 +44,7 @@ class Mirror(Wrapper):
     @property
     def content(self) -> Any:
         """The object in the node process: data of it is copied, all else is used there."""
-        return ContentThere(self.mirrored.touch)
+        return self.mirrored.object
 
     @property
     def mirrored(self) -> MirroredContent:

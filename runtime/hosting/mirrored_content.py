@@ -14,6 +14,7 @@ from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation
 from gcm.suggestion import did_you_mean
+from runtime.hosting.content_there import ContentThere
 from runtime.hosting.exports import INNER
 from runtime.hosting.host import Host
 from runtime.hosting.neighbours import behind_composites, clients_of, servers_of
@@ -61,6 +62,8 @@ class MirroredContent:
         self.node = node
         self.mirror: Component | None = None
         self.has_ended = False
+        self.object = ContentThere(self.touch)
+        """The object of the component, which is the same one whenever somebody asks for it."""
 
     def call(self, invocation: Invocation) -> Future[Any]:
         """Send a call to the component."""

@@ -144,10 +144,9 @@ HOOKS = ("wrap", "wrap_control", "faults_before_start", "started", "stopped", "t
 
 def mirrored(description: MembraneDescription) -> MembraneDescription:
     """Return the membrane of the mirror of a component that has the given one."""
-    return MembraneDescription(
-        f"{description.name} elsewhere",
-        tuple(map(_mirrored, description.controllers)),
-    ).including(Following)
+    kinds = tuple(map(_mirrored, description.controllers))
+    follows = () if Following in kinds else (Following,)
+    return MembraneDescription(f"{description.name} elsewhere", (*kinds, *follows))
 
 
 def _mirrored(kind: type[Controller]) -> type[Controller]:
@@ -155,6 +154,8 @@ def _mirrored(kind: type[Controller]) -> type[Controller]:
         return MirroredMigration
     if kind is MembraneController:
         return MirroredMembrane
+    if kind.name == Following.name:
+        return Following
     return kind if kind.name in HERE else _asking(cast(Hashable, kind))
 
 

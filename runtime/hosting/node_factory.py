@@ -108,8 +108,12 @@ class NodeFactory:
             notes=NO_NOTES,
             location=NOWHERE,
         )
-        made = self._here(plan) if node is None else self._mirror(plan, node, made_here)
-        self._host.exports.publish(path, made)
+        if node is None:
+            made = self._here(plan)
+            self._host.publish(path, made, alone=True)  # nodes call what is at its inner side
+        else:
+            made = self._mirror(plan, node, made_here)
+            self._host.exports.publish(path, made)
         return made
 
     def lost(self, node: NodeProcess) -> list[str]:

@@ -1,7 +1,8 @@
 """The conformance table of the Fractal specification, each clause checked now.
 
     python -m tests.fractal              the table, with a verdict for each clause
-    python -m tests.fractal --nodes 4    the same, where primitives live on so many nodes
+    python -m tests.fractal --nodes 4    the same, where primitives live on so many nodes, and then
+                                         tests of membranes and components there (tests/on_nodes.py)
     python -m tests.fractal --markdown   what docs/fractal.md has of it
 
 Exit code 0 means that every check passed.
@@ -15,6 +16,8 @@ from collections import Counter
 from gcm import placed
 from tests.fractal.clause import Clause
 from tests.fractal.table import TOPICS, in_markdown
+from tests.on_nodes import FAILS as FAILS_THERE
+from tests.on_nodes import run_tests
 from tests.running_nodes import running_nodes
 
 FAILS = "FAILS"
@@ -38,8 +41,12 @@ def main(arguments: list[str]) -> int:
         print(in_markdown(), end="")
         return 0
     if "--nodes" in arguments:
-        with running_nodes(int(arguments[arguments.index("--nodes") + 1])) as nodes, placed(nodes):
-            return show()
+        with running_nodes(int(arguments[arguments.index("--nodes") + 1])) as nodes:
+            with placed(nodes):
+                failed = show()
+            ended = run_tests(nodes)
+        print("on nodes, " + ", ".join(f"{number} {how}" for how, number in ended.items()))
+        return failed or bool(ended[FAILS_THERE])
     return show()
 
 

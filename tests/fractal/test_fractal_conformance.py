@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from gcm import placed
 from gcm.factory import ComponentPlace
 from tests.fractal.clause import Clause
 from tests.fractal.table import clauses, in_markdown
+from tests.on_nodes import known, numbers
 from tests.running_nodes import running_nodes
 from tools.on_grids import ROOT
 
@@ -55,3 +57,15 @@ def test_one_command_prints_the_verdicts() -> None:
     assert all(rule in done.stdout for rule in rules)
     differing = sum(bool(one.instead) for _, one in clauses())
     assert f"{len(rules) - differing} conforms, {differing} differs" in done.stdout
+
+
+def test_what_differs_on_nodes_is_documented_and_there() -> None:
+    page = (ROOT / "docs" / "fractal.md").read_text(encoding="utf-8")
+    on_nodes = page.partition("## On nodes")[2].partition("\n## ")[0]
+    documented = [int(number) for number in re.findall(r"^(\d+)\. ", on_nodes, re.MULTILINE)]
+    assert documented == list(range(1, len(documented) + 1))
+    assert len(documented) <= 10
+    assert set(numbers()) <= set(documented)
+    for test, _ in known():
+        file, name = test.split("::")
+        assert f"def {name.partition('[')[0]}(" in (ROOT / file).read_text(encoding="utf-8")
