@@ -709,3 +709,42 @@ def test_two_windows_over_one_memory_are_atomic_to_each_other(shared: SharedGrid
         """
     )
     assert said == {0: ["400"], 1: ["0"]}
+
+
+@on("1+1")
+def test_what_cannot_be_read_breaks_its_window_and_not_the_connection(shared: SharedGrid) -> None:
+    said = shared(
+        """
+        from array import array
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        broken, whole = (MPI.Win.Allocate(8, 8, comm=world) for _ in range(2))
+        if world.rank == 0:
+            traffic = broken._grid.traffic
+            there = traffic.members.peers[1]
+            for body in (), (memoryview(b"data"),):  # a peer of another version
+                traffic.engine.connections.send(there, traffic._head + b"\\x01short", body)
+            world.send("after it", 1)
+        else:
+            print(world.recv(source=0))
+            try:
+                broken.Lock(0)
+            except MPI.Exception as error:
+                print(error.error_class == MPI.ERR_OTHER, *error.__notes__)
+        whole.Lock(1 - world.rank)
+        whole.Put(array("q", [world.rank + 1]), 1 - world.rank)
+        whole.Unlock(1 - world.rank)
+        world.Barrier()
+        print(whole.tomemory()[0])
+        whole.Free()
+        try:
+            broken.Free()
+        except MPI.Exception as error:
+            assert error.error_class == MPI.ERR_REVOKED, error
+        """
+    )
+    assert said[0] == ["2"]
+    assert said[1][0] == "after it"
+    assert said[1][1].startswith("True the window was given up here, since rank 0")
+    assert "has sent what cannot be read" in said[1][1]
+    assert said[1][2] == "1"
