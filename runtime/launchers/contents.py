@@ -66,11 +66,13 @@ def ignores(rules: Iterable[Rule]) -> Callable[[str], bool]:
     return is_ignored
 
 
-def scan(folder: str, ignored: Callable[[str], bool] = lambda _: False) -> dict[str, Entry]:
+def scan(
+    folder: str, ignored: Callable[[str], bool] = lambda _: False, most: int = sys.maxsize
+) -> dict[str, Entry]:
     """Return all that is below a folder by its path in it; raises OSError for the folder itself.
 
     What is ignored is left out, with all that is in it. Links that stay inside are links, others
-    count as the file they lead to.
+    count as the file they lead to. Who has more than he can use stops at one more than `most`.
     """
     found: dict[str, Entry] = {}
     top, ahead = os.path.realpath(folder), [""]
@@ -96,6 +98,8 @@ def scan(folder: str, ignored: Callable[[str], bool] = lambda _: False) -> dict[
                 is_long = len(os.fsencode(path)) > LONGEST_PATH
                 found[f"{below}/..." if is_long else path] = (UNREAD, 0, 0, 0, str(fault.strerror))
                 continue
+            if len(found) > most:
+                return found
             if is_folder:
                 ahead.append(path)
     return found
@@ -367,7 +371,8 @@ def main(action: str, folder: str, *words: str) -> None:
         if action == "list":
             if words:
                 end_guard(int(words[0]), float(words[1]))
-            out.write(packed(scan(folder) if os.path.isdir(folder) else None))
+            found = scan(folder, most=MOST_ENTRIES) if os.path.isdir(folder) else None
+            out.write(packed(found))
         elif action == "send":
             for message in messages(folder, json.load(sys.stdin)):
                 out.write(message)

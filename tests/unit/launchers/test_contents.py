@@ -149,3 +149,11 @@ def test_a_list_of_files_is_read_no_further_once_nobody_wants_it() -> None:
     asked = iter([False, True])
     with pytest.raises(ValueError, match="it was given up"):
         contents.unpacked(listing(*map(str, range(5000))), lambda: next(asked))
+
+
+def test_a_list_of_too_many_files_ends_where_it_is_too_long(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"{number // 5}").mkdir(exist_ok=True)
+        (tmp_path / f"{number // 5}" / f"{number}").touch()
+    assert len(scan(str(tmp_path))) == 24
+    assert len(scan(str(tmp_path), most=10)) == 11
