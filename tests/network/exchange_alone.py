@@ -93,7 +93,8 @@ def main() -> None:
     tell("ready")
     sys.stdin.readline()
     sent = [connections.send(other, head, [memoryview(data)]) for head, data in mine.items()]
-    has_begun = was_connected = was_broad = False
+    has_begun = was_broad = False
+    was_connected = True  # on a busy machine it may be interrupted before the first bytes are seen
 
     def is_over() -> bool:
         return len(ear.complete) == len(theirs) and all(one.done for one in sent)
