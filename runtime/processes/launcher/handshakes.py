@@ -158,7 +158,8 @@ class Handshakes:
         if all(one.is_up or name in self.missing for name, one in self.places.items()):
             self.verdicts.begin()
             due, self._due = self._due, []
-            for name in self.places.keys() - self._leaders.keys() - self.missing:
+            known = self._leaders.keys() | self.missing
+            for name in (one for one in self.places if one not in known):
                 upper = above(self.router.parts_at(name)[-1])
                 if upper is not None:
                     self._leaders.setdefault(name, self.router.host_of(upper))

@@ -21,7 +21,7 @@ _FORBIDDEN = ("socket.", "subprocess.", "os.fork", "os.exec", "os.posix_spawn", 
               "tempfile.", "shutil.", "signal.")  # fmt: skip
 _FILES = ("open", "os.listdir", "os.remove", "os.rename", "os.mkdir")
 _SOURCES = (".py", ".pyc", ".so")
-_FUNCTIONS = (
+_FUNCTIONS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (time, ("time", "monotonic", "perf_counter", "time_ns", "monotonic_ns", "clock_gettime",
             "sleep")),
     (random, ("random", "randint", "choice", "shuffle", "uniform", "randrange")),
@@ -29,7 +29,10 @@ _FUNCTIONS = (
     (_thread, ("start_new_thread",)),
     (threading, ("_start_new_thread",)),
 )  # fmt: skip
-_LOCKS = ((_thread, ("allocate_lock",)), (threading, ("RLock",)))
+_LOCKS: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (_thread, ("allocate_lock",)),
+    (threading, ("RLock", "Lock", "_allocate_lock")),
+)
 """Whoever is watched may have the machine's, unless the world has its own."""
 
 

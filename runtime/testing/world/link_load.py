@@ -44,6 +44,11 @@ class LinkFault:
     at: float
     seconds: float = 0.0
 
+    @property
+    def ends(self) -> bool:
+        """Whether the other end goes for ever."""
+        return self.kind in (LinkFaultKind.DOWN, LinkFaultKind.KILL)
+
 
 @dataclass(frozen=True, slots=True)
 class LinkStep:
@@ -53,6 +58,9 @@ class LinkStep:
     by: int
     size: int
 
+
+OPEN = 1.0
+"""When links are open, if nothing has happened."""
 
 HARMLESS_CUT = 11.0
 """Seconds for which a line may be cut without a loss: a host counts as silent after 15 s."""
@@ -91,8 +99,7 @@ class LinkScenario:
     @property
     def ends(self) -> bool:
         """Whether the other end goes for ever."""
-        last = (LinkFaultKind.DOWN, LinkFaultKind.KILL)
-        return any(one.kind in last for one in self.faults)
+        return any(one.ends for one in self.faults)
 
     @property
     def seconds(self) -> float:
@@ -137,10 +144,6 @@ def draw_link(seed: int) -> LinkScenario:
     return replace(made, faults=tuple(_faults(rng, span)))
 
 
-_OPEN = 1.0
-"""When links are open, if nothing has happened."""
-
-
 def _faults(rng: random.Random, span: float) -> list[LinkFault]:
     if rng.random() < 0.25:
         return []
@@ -150,7 +153,7 @@ def _faults(rng: random.Random, span: float) -> list[LinkFault]:
             long = (0.5, 5.0, 30.0, 70.0) if kind is LinkFaultKind.PAUSE else (0.5, 5.0, 10.0, 40.0)
             seconds = 0.0 if kind in (LinkFaultKind.DOWN, LinkFaultKind.KILL) else rng.choice(long)
             found.append(
-                LinkFault(kind, rng.choice((0.0, _OPEN, _OPEN)) + rng.uniform(0, span), seconds)
+                LinkFault(kind, rng.choice((0.0, OPEN, OPEN)) + rng.uniform(0, span), seconds)
             )
     return sorted(found, key=lambda one: one.at)
 

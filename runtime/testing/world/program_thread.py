@@ -39,9 +39,9 @@ class ProgramThread:
         self.is_running = True
         if not self._has_begun:
             self._has_begun = True
-            thread = threading.Thread(target=self._run, name="gcm-world", daemon=True)
             with GUARD.offering({"threading._start_new_thread": start_new_thread}):
-                thread.start()
+                # nothing else is offered: the locks of a real thread are real
+                threading.Thread(target=self._run, name="gcm-world", daemon=True).start()
         self._turn.release()
         self._back.acquire()
         self.is_running = False

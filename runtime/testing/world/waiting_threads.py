@@ -102,7 +102,9 @@ class ThreadedProcess(Actor):
         return {
             "time.monotonic": lambda: self.now, "time.sleep": self.sleep,
             "os.urandom": self.system.random,
-            "threading.RLock": lambda: WorldLock(self),
+            "threading.RLock": lambda: WorldLock(self, is_reentrant=True),
+            "threading.Lock": lambda: WorldLock(self),
+            "threading._allocate_lock": lambda: WorldLock(self),  # of conditions and events
             "_thread.allocate_lock": lambda: WorldLock(self),
         }  # fmt: skip
 
@@ -121,28 +123,55 @@ class ThreadedProcess(Actor):
 
 
 class WorldLock:
-    """A lock between the threads of one process; its owner may take it again."""
+    """A lock between the threads of one process, as the standard library has both kinds.
 
-    def __init__(self, process: ThreadedProcess) -> None:
+    Only the owner of a reentrant one takes it again; who takes another one twice waits for ever.
+    """
+
+    def __init__(self, process: ThreadedProcess, *, is_reentrant: bool = False) -> None:
         self._process = process
+        self._is_reentrant = is_reentrant
         self._owner: WaitingThread | None = None
         self._depth = 0
 
     def acquire(self, blocking: bool = True, timeout: float = -1.0) -> bool:
-        """Take it, once nobody else has it."""
-        me = self._process.present
-        patience = (None if timeout < 0 else timeout) if blocking else 0.0
-        if not self._process.wait(lambda: self._owner in (None, me), patience):
-            return False
-        self._owner = me
+        """Take it, once nobody has it."""
+        if not self._is_own() and self._depth:
+            patience = None if timeout < 0 else timeout
+            if not (blocking and self._process.wait(lambda: not self._depth, patience)):
+                return False
+        self._owner = self._process.present
         self._depth += 1
         return True
 
     def release(self) -> None:
-        """Give it back."""
+        """Give it back: any thread may, unless it is reentrant."""
+        if not self._depth or (self._is_reentrant and not self._is_own()):
+            raise RuntimeError("a lock is released that this thread has not taken")
         self._depth -= 1
         if not self._depth:
             self._owner = None
+
+    def locked(self) -> bool:
+        """Tell whether somebody has it."""
+        return self._depth > 0
+
+    def _is_own(self) -> bool:
+        return self._is_reentrant and self._depth > 0 and self._owner is self._process.present
+
+    def _is_owned(self) -> bool:
+        """Tell a condition whether this thread has it; of the other kind it cannot know that."""
+        return self._is_own() if self._is_reentrant else self.locked()
+
+    def _release_save(self) -> int:
+        """Give it back for as long as a condition waits."""
+        depth, self._depth, self._owner = self._depth, 0, None
+        return depth
+
+    def _acquire_restore(self, depth: int) -> None:
+        """Take it as often as before."""
+        self.acquire()
+        self._depth = depth
 
     def __enter__(self) -> bool:
         """Take it."""

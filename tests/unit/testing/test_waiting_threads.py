@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import random
 import socket
 import threading
@@ -71,6 +72,45 @@ def test_a_thread_waits_for_the_lock_that_another_one_has(two: TwoProcesses) -> 
 
     two.run(first, second)
     assert happened == ["first", "second at 5 s"]
+
+
+def test_who_takes_a_plain_lock_twice_waits_for_ever(two: TwoProcesses) -> None:
+    def taking() -> None:
+        lock = _thread.allocate_lock()
+        lock.acquire()
+        lock.acquire()
+
+    two.run(taking)
+    assert not two.a.is_over
+    assert two.a.waits_for() == "in taking"
+
+
+@pytest.mark.parametrize("made", [threading.Event, threading.Condition])
+def test_events_and_conditions_wait_in_the_time_of_the_world(
+    two: TwoProcesses, made: type[Any]
+) -> None:
+    there: list[Any] = []
+    happened = []
+
+    def waiting() -> None:
+        there.append(made())
+        if made is threading.Event:
+            happened.append(there[0].wait(20.0))
+        else:
+            with there[0]:
+                happened.append(there[0].wait(20.0))
+        happened.append(round(two.world.now))
+
+    def waking() -> None:
+        two.a.sleep(7.0)
+        if made is threading.Event:
+            there[0].set()
+        else:
+            with there[0]:
+                there[0].notify_all()
+
+    two.run(waiting, waking)
+    assert happened == [True, 7]
 
 
 @pytest.mark.parametrize(("ends", "wakes_at"), [("shutdown", 2.0), ("close", 10.0)])
