@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mpi4py import MPI
 
 from runtime.mpi.communicators.attributes import remember
+from runtime.mpi.communicators.background import await_earlier
 from runtime.mpi.communicators.classes import near, null, wrap
 from runtime.mpi.communicators.group_algebra import Members
 from runtime.mpi.errors import report
@@ -177,6 +178,7 @@ def of_a_limited_number() -> Iterator[None]:
 
 
 def _native(engine: Engine, members: list[int], context: bytes) -> MPI.Intracomm:
+    await_earlier(engine, len(members))
     if engine.is_alone:
         with of_a_limited_number():
             return MPI.COMM_SELF.Dup()

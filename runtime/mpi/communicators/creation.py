@@ -9,6 +9,7 @@ from mpi4py import MPI
 from runtime.lazy_import import LazyModule
 from runtime.mpi.communicators import group_algebra as algebra
 from runtime.mpi.communicators.attributes import FT_INCARNATION, FT_STATE, let_looks_end
+from runtime.mpi.communicators.background import await_earlier, in_background, on_their_way
 from runtime.mpi.communicators.children import (
     attendance_of,
     duplicate,
@@ -32,7 +33,6 @@ from runtime.mpi.process.options import hand_down
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.latest_calls import note
 from runtime.mpi.progress.membership import CommunicatorMembers, join, keep_to_itself
-from runtime.mpi.progress.operations import NativeOperation
 from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.faults import check_kind
@@ -138,6 +138,7 @@ class Creation(Splitting):
                 recovered: Self = _with_info(found, info)
                 return recovered
         meet(members, everybody_in(members))
+        await_earlier(members.engine, members.native.Get_size())
         with of_a_limited_number():
             native = members.native.Dup(info)
             everybody = native.Get_group()
@@ -166,8 +167,9 @@ class Creation(Splitting):
 
         state = state_of(members)
         attendance = attendance_of(members, everybody_in(members))
+        await_earlier(members.engine, members.native.Get_size())
         native, begun = members.native.Idup(info)
-        duplicated = NativeOperation(begun)
+        duplicated = in_background(begun)
         if not native:
             finish(members, attendance.attended(duplicated))  # this MPI gives the handle at the end
         copy: Self = duplicate(self, members, native, MPI.Intracomm())
@@ -233,8 +235,10 @@ def _inner_copied(members: CommunicatorMembers, copy: MPI.Comm) -> Steps[None]:
     Collectives in progress run there, at another pace at each member, and native calls have to be
     made in the same order everywhere.
     """
+    if members.inner.Get_size() == 1:
+        yield on_their_way()
     inner, begun = members.inner.Idup()
-    yield (NativeOperation(begun),)
+    yield (in_background(begun),)
     keep_to_itself(inner)
     made = members_behind(copy)
     if made is not None:

@@ -9,12 +9,12 @@ from typing import Any
 
 from mpi4py import MPI
 
+from runtime.mpi.communicators.background import await_earlier, in_background
 from runtime.mpi.communicators.children import attendance_of
 from runtime.mpi.communicators.classes import near
 from runtime.mpi.communicators.groups import Group, spans_clusters
 from runtime.mpi.communicators.members import everybody_in, members_behind
 from runtime.mpi.from_c.library import COMMUNICATOR, GROUP, OPERATION, TYPE, ShimLibrary
-from runtime.mpi.progress.operations import NativeOperation
 from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.specs import EMPTY, Given, Spec, is_dense
 
@@ -100,6 +100,7 @@ class Values:
                 return handle
             token: MPI.Comm = comm
         else:
+            await_earlier(members.engine, 1)
             token = self._own.Dup()
             handle = native_handle(token)
             self.remember(handle, comm)
@@ -134,7 +135,7 @@ class Values:
 
         No member waits for others: the token of COMM_WORLD is one of the whole cluster.
         """
-        given, of = MPI.Comm.fromhandle(handle), self.comm(handle)
+        given, of = self._token(handle), self.comm(handle)
         token, begun = MPI.Comm.Idup(given, _hints(info))
         if not token:
             begun.Wait()  # this MPI gives the handle at the end
@@ -143,15 +144,22 @@ class Values:
         members = members_behind(of)
         if members is not None and begun:
             both = attendance_of(members, everybody_in(members)).attended(
-                NativeOperation(begun), request._operation
+                in_background(begun), request._operation
             )
             request = new_request(members, both)
         return self._stands_for(token, made, handle), request
 
-    @staticmethod
-    def _copied_token(handle: int, info: int) -> MPI.Comm:
+    def _token(self, handle: int) -> MPI.Comm:
+        """Return a token, of which a duplicate can be made now."""
+        found = MPI.Comm.fromhandle(handle)
+        members = members_behind(self.comm(handle))
+        if members is not None:
+            await_earlier(members.engine, found.Get_size())
+        return found
+
+    def _copied_token(self, handle: int, info: int) -> MPI.Comm:
         """Return a duplicate of a token: attributes are copied by functions they have for that."""
-        given = MPI.Comm.fromhandle(handle)
+        given = self._token(handle)
         token = given.Dup(_hints(info))
         MPI.Comm.Set_errhandler(token, given.Get_errhandler())
         return token
