@@ -96,6 +96,62 @@ def all_libraries(path: str, environment: Mapping[str, str]) -> dict[str, str]:
     return libraries
 
 
+STATIC_MPI = "a static MPI"
+"""What stands among the names of libraries for an MPI that is part of a program."""
+
+
+def linked_names(path: str, environment: Mapping[str, str]) -> list[str]:
+    """Return the names of the libraries that a program needs, with `STATIC_MPI` if it has one.
+
+    Raises OSError if it cannot be read.
+    """
+    names = [*map(os.path.basename, all_libraries(path, environment))]
+    has_mpi = any(map(is_mpi_library, names))
+    return names if has_mpi or not has_static_mpi(path) else [STATIC_MPI, *names]
+
+
+def has_static_mpi(path: str) -> bool:
+    """Tell whether a function of MPI is part of a file; raises OSError.
+
+    That is known by its table of symbols, which `strip` takes away. Most files do not have the name
+    at all, which is found out first.
+    """
+    import mmap
+
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        return False
+    with open(path, "rb") as file:
+        try:
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                is_program = data[:5] == _ELF_64
+                return is_program and data.find(_OF_MPI) >= 0 and _defines(data, _OF_MPI)
+        except (ValueError, struct.error):  # it is empty, or breaks off
+            return False
+
+
+_OF_MPI = b"\0PMPI_Init\0"
+_SYMBOLS = 2
+_SYMBOL = "IBBHQQ"
+
+
+def _defines(data: mmap.mmap, name: bytes) -> bool:
+    order = "<" if data[5] == 1 else ">"
+    (table,) = struct.unpack_from(f"{order}Q", data, 40)
+    size, count = struct.unpack_from(f"{order}HH", data, 58)
+    sections = [
+        struct.unpack_from(f"{order}IIQQQQII", data, table + at * size) for at in range(count)
+    ]
+    for _, kind, _, _, begin, length, strings, _ in sections:
+        if kind != _SYMBOLS:
+            continue
+        texts = sections[strings]
+        place = data.find(name, texts[4], texts[4] + texts[5]) + 1 - texts[4]
+        rows = struct.iter_unpack(f"{order}{_SYMBOL}", data[begin : begin + length])
+        if place > 0 and any(row[0] == place and row[3] for row in rows):
+            return True
+    return False
+
+
 _read: dict[tuple[str, int, int], tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
 _NEVER = (
@@ -187,7 +243,7 @@ def libraries_of_program(path: str) -> list[str] | None:
 
     found = os.path.expanduser(path) if os.sep in path else shutil.which(path) or path
     try:
-        return [*map(os.path.basename, all_libraries(found, os.environ))]
+        return linked_names(found, os.environ)
     except OSError:
         return None
 

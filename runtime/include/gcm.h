@@ -50,6 +50,7 @@ GCM_FUNCTION int gcm_ask_for(const char *name, const gcm_word *words, int count)
     gcm_asked *ask = gcm_deployed();
     if (ask) return (int)ask(name, words, count);
     const char *why = getenv("GCM_CLUSTER_ALONE");
+    if (!why) why = getenv("GCM_UNSERVED");
     if (!why) why = "this program is not a rank of a deployment; start it with gcm-deploy";
     fprintf(stderr, "%s: %s\n", name, why);
     MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER);
@@ -71,7 +72,7 @@ GCM_FUNCTION MPI_Comm gcm_comm(const char *name) {
 GCM_FUNCTION double gcm_time_left(void) {
     double left = INFINITY;
     gcm_word words[] = {(gcm_word)&left};
-    if (gcm_deployed() || getenv("GCM_CLUSTER_ALONE")) gcm_ask_for("gcm_time_left", words, 1);
+    if (gcm_deployed() || getenv("GCM_UNSERVED")) gcm_ask_for("gcm_time_left", words, 1);
     return left;
 }
 
@@ -79,7 +80,7 @@ GCM_FUNCTION double gcm_time_left(void) {
    a function here. It may not wait for other ranks, which save at other times. */
 GCM_FUNCTION int gcm_before_walltime(void (*save)(void *), void *what) {
     gcm_word words[] = {(gcm_word)save, (gcm_word)what};
-    if (!gcm_deployed() && !getenv("GCM_CLUSTER_ALONE")) return MPI_SUCCESS;
+    if (!gcm_deployed() && !getenv("GCM_UNSERVED")) return MPI_SUCCESS;
     return gcm_ask_for("gcm_before_walltime", words, 2);
 }
 

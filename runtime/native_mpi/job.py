@@ -65,6 +65,8 @@ class RankProgram:
     recovery_messages: str = ""
     replicas: int = 1
     restart: bool = False
+    is_joined: bool = True
+    """Whether ranks of other clusters run it, too."""
     shim: str = ""
     """The library that makes a C program see all clusters, once it is known for its MPI."""
     umask: int = 0o022

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from gcm.records import dataclass
+from runtime.linked_mpi import STATIC_MPI
 
 _MPI = re.compile(r"libmpi(ch|_abi)?[-.]")
 _MPI_FORTRAN = re.compile(r"libmpi(fort|_mpifh|_usempi\w*)[-.]")
@@ -40,9 +41,17 @@ def verdict(needed: Sequence[str]) -> Verdict:
     (<Linked.ALONE: 'alone'>, <Linked.SHARES: 'shares'>)
     >>> verdict(["libmpi.so.12", "libmpi.so.40"]).cause
     'it needs two MPIs, libmpi.so.12 and libmpi.so.40'
+    >>> verdict([STATIC_MPI, "libc.so.6"]).linked
+    <Linked.REFUSED: 'refused'>
     >>> verdict(["libmpifort.so.12", "libmpi.so.12"]).cause
     'it is written in Fortran: it needs libmpifort.so.12'
     """
+    if STATIC_MPI in needed:
+        return Verdict(
+            Linked.REFUSED,
+            cause="its MPI is part of it (it is linked statically), where nothing stands before it",
+            cure="Link it with the shared library of that MPI",
+        )
     fortran = [one for one in needed if _MPI_FORTRAN.match(one)]
     if fortran:
         return Verdict(

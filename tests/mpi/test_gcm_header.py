@@ -135,7 +135,7 @@ def test_a_program_that_mpiexec_starts_is_one_cluster_without_other_codes(tmp_pa
         '<emulate clusters="2" ranks="1"/></deployment>'
     )
     apart = gcm_deploy("apart.xml", cwd=tmp_path)
-    refusal = ': with comm-world="cluster" this program sees its own cluster only'
+    refusal = ': this program sees its own cluster only: comm-world="cluster" says so'
     assert (apart.returncode, refusal in apart.stderr) == (15, True)
 
 

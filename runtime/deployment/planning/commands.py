@@ -46,10 +46,18 @@ def shared_front_end_command(python: str) -> tuple[str, ...]:
     return python_module(python, FRONT_END_MODULE)
 
 
-def job_of(cluster: DeployedCluster, application: Application, program: str, umask: int) -> Job:
+def job_of(
+    cluster: DeployedCluster,
+    application: Application,
+    program: str,
+    umask: int,
+    *,
+    is_joined: bool = True,
+) -> Job:
     """Return the job with which the front-end starts all ranks of its cluster.
 
-    `program` is what they run, as it is called where they start.
+    `program` is what they run, as it is called where they start; it `is_joined` if other clusters
+    have ranks, too.
     """
     return Job(
         program=RankProgram(
@@ -66,6 +74,7 @@ def job_of(cluster: DeployedCluster, application: Application, program: str, uma
             replicas=application.replicas,
             restart=application.restart,
             umask=umask,
+            is_joined=is_joined,
         ),
         ranks=cluster.ranks,
         mpiexec=cluster.mpi.command_path,

@@ -148,7 +148,9 @@ class _Opening:
     ) -> Step:
         front_end = _front_end_name(cluster)
         program = workplace_of(self.deployment, cluster).program_of(code, cluster)
-        job = job_of(cluster, code, program, self.deployment.umask)
+        is_joined = any(one.ranks for one in self.deployment.clusters() if one is not cluster)
+        umask = self.deployment.umask
+        job = job_of(cluster, code, program, umask, is_joined=is_joined)
         return Step(
             name=_ranks_name(cluster),
             place=cluster.path,

@@ -78,7 +78,8 @@ def _comm_world(entry: CheckedElement, kind: ProgramKind, path: str, reading: Re
     from runtime.shim import Linked, verdict
 
     found = verdict(needed)
-    if found.linked is Linked.REFUSED:
+    is_joined = len(reading.places.everywhere()) > 1
+    if found.linked is Linked.REFUSED and is_joined:
         reading.fault(
             "no-shared-world",
             f"the application '{entry['name']}' cannot have one MPI_COMM_WORLD over several "

@@ -48,7 +48,22 @@ tokens: Tokens | None = None
 ALONE = "GCM_CLUSTER_ALONE"
 """The variable that tells code in C why it sees one cluster of several; `gcm.h` reads it."""
 
-OF_CLUSTER = 'with comm-world="cluster" this program sees its own cluster only'
+UNSERVED = "GCM_UNSERVED"
+"""The variable that tells code in C why the rest of `gcm.h` is not there."""
+
+OF_CLUSTER = (
+    'this program sees its own cluster only: comm-world="cluster" says so, or gcm-deploy has found '
+    "no shared MPI in what it has started"
+)
+_UNSERVED = "no library of gcm-deploy stands before the MPI of this program"
+
+
+def told(*, sees_cluster: bool) -> dict[str, str]:
+    """Return the variables for code in C before which no library stands, or not yet.
+
+    It `sees_cluster` if that is one of several.
+    """
+    return {UNSERVED: _UNSERVED, **({ALONE: OF_CLUSTER} if sees_cluster else {})}
 
 
 def why_not() -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import stat
 from collections.abc import Callable
 from dataclasses import replace
 
-from runtime.linked_mpi import all_libraries
+from runtime.linked_mpi import linked_names
 from runtime.native_mpi import Job
 from runtime.processes.compiled_shim import (
     NoSharedWorld,
@@ -21,20 +22,33 @@ from runtime.shim import Linked, verdict
 
 __all__ = ["NoSharedWorld", "with_c_library"]
 
+_log = logging.getLogger(__name__)
+
 
 def with_c_library(job: Job, folder: str, compiles: Callable[[], None] = lambda: None) -> Job:
     """Return a job with the library for its program, if that is linked with an MPI.
 
-    Raises NoSharedWorld if it cannot see all clusters, with what to do. `folder` is where it runs.
-    A library that is not there yet takes some seconds, and is told of by `compiles`.
+    Raises NoSharedWorld if it cannot see all clusters, with what to do; where there is one, its own
+    MPI has all ranks, too. `folder` is where it runs. A library that is not there yet takes some
+    seconds, and is told of by `compiles`.
     """
-    program = job.program
-    if not program.needs_shim:
+    if not job.program.needs_shim:
         return job
+    try:
+        return _with_library(job, folder, compiles)
+    except NoSharedWorld as refusal:
+        if job.program.is_joined or job.program.goes_on:
+            raise
+        _log.info("%s runs with its MPI as it is, on one cluster: %s", job.program.path, refusal)
+        return job
+
+
+def _with_library(job: Job, folder: str, compiles: Callable[[], None]) -> Job:
+    program = job.program
     environment = {**os.environ, **job.environment}
     path = _file_of(program.path, folder, environment.get("PATH", os.defpath))
     try:
-        needed = [*map(os.path.basename, all_libraries(path, environment))]
+        needed = linked_names(path, environment)
     except OSError as fault:
         if not isinstance(fault, PermissionError) or not os.access(path, os.X_OK):
             return job  # the rank says so

@@ -131,7 +131,8 @@ def _run(options: RankOptions, link: RankLink) -> int:
     words: dict[str, Any] = {}
     tell = link.wrapper.health.ended
     if options.is_apart:
-        code, words = _run_executable(options, end)
+        is_joined = link.wrapper.settings.is_joined
+        code, words = _run_executable(options, end, is_joined=is_joined)
         why = ""
     else:
         _prepare_python(options, link, waits)
@@ -183,14 +184,16 @@ def _run_python(options: RankOptions) -> tuple[int, str, BaseException | None]:
     return code, why, error
 
 
-def _run_executable(options: RankOptions, end: _End) -> tuple[int, dict[str, Any]]:
+def _run_executable(
+    options: RankOptions, end: _End, *, is_joined: bool
+) -> tuple[int, dict[str, Any]]:
     from runtime.mpi.process.native import without_network
-    from runtime.mpi.process.native_code import ALONE, OF_CLUSTER
+    from runtime.mpi.process.native_code import told
     from runtime.processes.rank.program import run_executable
 
     network = without_network(os.environ) if options.is_on_one_host else {}
-    network[ALONE] = OF_CLUSTER
-    code, number = run_executable(options.path, options.arguments, end.watch, network)
+    environment = {**network, **told(sees_cluster=is_joined)}
+    code, number = run_executable(options.path, options.arguments, end.watch, environment)
     return code, {"signal": number}
 
 
@@ -218,13 +221,19 @@ def _last_words(error: BaseException | None) -> dict[str, Any]:
 
 
 def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> None:
-    if link.wrapper.settings.restart:
+    settings = link.wrapper.settings
+    if settings.restart:
         from runtime.mpi.process.counted_output import count_output
 
         count_output(is_late=options.is_again)
     if not options.shim:  # a crash of C is in no line of Python
         keep_crashes(crash_file(options.run_directory, link.rank_name.rank))
-    if link.wrapper.settings.comm_world == "grid":
+    is_grid, is_joined = settings.comm_world == "grid", settings.is_joined
+    if not options.shim:
+        from runtime.mpi.process.native_code import told
+
+        os.environ |= told(sees_cluster=is_joined and not is_grid)
+    if is_grid:
         from runtime.mpi.surface.install import install
         from runtime.mpi.surface.lifetime import before_end
 
@@ -233,7 +242,7 @@ def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> N
 
             use_classes_of_header()
         install()
-        if link.wrapper.settings.is_joined and not options.shim:
+        if is_joined and not options.shim:
             from runtime.processes.rank.native_libraries import NativeLibraries
 
             waits.libraries = NativeLibraries(link)
@@ -241,10 +250,8 @@ def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> N
         if not options.goes_on:
             waits.end_now = before_end(waits.last)
     else:
-        from runtime.mpi.process.native_code import ALONE, OF_CLUSTER
         from runtime.mpi.surface.lifetime import put_into_mpi4py
 
-        os.environ[ALONE] = OF_CLUSTER
         put_into_mpi4py()
 
 

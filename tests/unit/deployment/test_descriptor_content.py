@@ -12,6 +12,7 @@ from runtime.deployment import DescriptorContext, read_descriptor
 from runtime.deployment.model import CommWorld, Direction, NodeAddress, ProcessKind, ProgramKind
 
 GRID = '<emulate sites="2" clusters="2" nodes="2"/>'
+ONE_CLUSTER = '<emulate sites="1" clusters="1" nodes="2"/>'
 
 
 @pytest.mark.parametrize(
@@ -91,6 +92,8 @@ def test_a_native_program_that_cannot_share_a_world_is_refused_unless_it_has_its
     found = read(text, needed_libraries=lambda _: needed)
     assert [code for code, _ in found.codes] == ["no-shared-world"]
     assert "it is written in Fortran: it needs libmpifort.so.12" in str(found.found[0])
+    one = text.replace(GRID, ONE_CLUSTER)
+    assert read(one, needed_libraries=lambda _: needed).good
     own = text.replace('"x"', '"x" comm-world="cluster"')
     assert read(own, needed_libraries=lambda _: needed).good
 

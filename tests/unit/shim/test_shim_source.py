@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +16,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from runtime.calls import every_call
+from runtime.linked_mpi import has_static_mpi
 from runtime.native_mpi import Job, RankProgram
 from runtime.processes.front_end import c_library
 from runtime.processes.front_end.c_library import NoSharedWorld, with_c_library
@@ -120,6 +123,23 @@ def test_a_program_that_may_be_run_but_not_read_is_refused(unreadable: Path) -> 
         with_c_library(job(str(unreadable)), "/")
 
 
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a compiler")
+def test_an_mpi_that_is_part_of_a_program_is_found_by_its_symbols(tmp_path: Path) -> None:
+    (tmp_path / "x.c").write_text("int PMPI_Init(void) { return 0; } int main() { PMPI_Init(); }")
+    subprocess.run(["gcc", "-o", "x", "x.c"], cwd=tmp_path, check=True, timeout=60)
+    assert has_static_mpi(str(tmp_path / "x"))
+    assert not has_static_mpi(str(tmp_path / "x.c"))
+    assert not has_static_mpi(sys.executable)
+    with pytest.raises(NoSharedWorld, match="its MPI is part of it"):
+        with_c_library(job(str(tmp_path / "x")), "/")
+
+
+def test_on_one_cluster_it_runs_as_it_is(unreadable: Path) -> None:
+    alone = job(str(unreadable))
+    alone = replace(alone, program=replace(alone.program, is_joined=False))
+    assert with_c_library(alone, "/") is alone
+
+
 def test_a_program_that_is_not_there_is_left_to_who_starts_it(tmp_path: Path) -> None:
     missing = job(str(tmp_path / "missing"))
     assert with_c_library(missing, "/") is missing
@@ -128,7 +148,7 @@ def test_a_program_that_is_not_there_is_left_to_who_starts_it(tmp_path: Path) ->
 def test_a_cluster_without_compiler_is_refused_before_the_start(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(c_library, "all_libraries", lambda *_: {"libmpi.so.12": ""})
+    monkeypatch.setattr(c_library, "linked_names", lambda *_: ["libmpi.so.12"])
     monkeypatch.setattr(c_library, "libpython", lambda: "/libpython.so")
     with pytest.raises(NoSharedWorld, match="no mpicc"):
         with_c_library(job("./x"), str(tmp_path))
@@ -148,7 +168,7 @@ echo >"$2"
 @pytest.fixture
 def found_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Job:
     """Return the job of a program with an MPI, with an `mpicc` that is quick beside `mpiexec`."""
-    monkeypatch.setattr(c_library, "all_libraries", lambda *_: {"libmpi.so.12": ""})
+    monkeypatch.setattr(c_library, "linked_names", lambda *_: ["libmpi.so.12"])
     monkeypatch.setattr(c_library, "libpython", lambda: "/libpython.so")
     for name in ("mpicc", "mpiexec"):
         (tmp_path / name).write_text(COMPILER)
