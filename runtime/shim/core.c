@@ -66,7 +66,7 @@ static void *next(const char *name) {
 
 /* --- tokens ---------------------------------------------------------------------------------- */
 
-enum { COMMUNICATOR = 1, GROUP, TYPE, OPERATION };
+enum { COMMUNICATOR = 1, GROUP, TYPE, OPERATION, WINDOW }; /* the `rank` of a window is its flavor */
 enum { PLACES = 1 << 14, FREE = 0, REMOVED = 1 };
 struct token { Word handle; int kind, rank, size; };
 
@@ -100,6 +100,10 @@ static inline struct token *grid_comm(MPI_Comm comm) {
 
 static inline int is_grid_group(MPI_Group group) {
     return tokens_used && find(WORD(group), GROUP) != NULL;
+}
+
+static inline struct token *grid_window(MPI_Win win) {
+    return tokens_used ? find(WORD(win), WINDOW) : NULL;
 }
 
 EXPORTED int gcm_remember(Word handle, int kind, int rank, int size) {
@@ -155,7 +159,7 @@ static int ends_all; /* Python has said why, and MPI_Abort of one process calls 
 
 /* The numbers of functions of Python that are no function of MPI; see `runtime.shim.functions`. */
 enum { FATAL, TOLD, BLAMED, ABORT, FINALIZE, DUPLICATE, BEGIN_DUPLICATE, FREE_COMM, FREE_GROUP,
-       FREE_TYPE, GET_STATUS_ANY, GET_STATUS_ALL, GET_STATUS_SOME,
+       FREE_TYPE, FREE_WINDOW, GET_STATUS_ANY, GET_STATUS_ALL, GET_STATUS_SOME,
        WAIT, TEST, GET_STATUS, CANCEL, FREE_REQUEST, START, WAITALL, WAITANY, WAITSOME,
        TESTALL, TESTANY, TESTSOME, OWN, ATTRIBUTE, FIRST_ROW };
 
@@ -289,16 +293,13 @@ EXPORTED void gcm_where(void *address, char *text, size_t size, char *file, Word
              (long)((char *)address - (char *)(found.dli_sname ? found.dli_saddr : found.dli_fbase)));
 }
 
-/* Do what the error handler of a communicator says, and return the code; `text` says what has
-   failed, NULL where Python knows it. */
-static int failed_by(MPI_Comm comm, int code, void *caller, const char *text) {
-    if (ending[0] && is_main_thread()) return code;
-    MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
-    NATIVE(MPI_Comm_get_errhandler)(comm, &handler);
+/* Do what an error handler says; false for a function of the program. `text` says what has failed,
+   NULL where Python knows it. */
+static int is_handled(MPI_Errhandler handler, int code, void *caller, const char *text) {
     Word words[] = {code, (Word)caller, (Word)text};
     if (handler == MPI_ERRORS_RETURN) {
         ask(TOLD, words, 3);
-        return code;
+        return 1;
     }
     int is_fatal = handler == MPI_ERRORS_ARE_FATAL;
 #if MPI_VERSION >= 4
@@ -308,8 +309,25 @@ static int failed_by(MPI_Comm comm, int code, void *caller, const char *text) {
         ask(FATAL, words, 3);
         _exit(1);
     }
-    NATIVE(MPI_Comm_call_errhandler)(comm, code);
+    return 0;
+}
+
+/* Do what the error handler of a communicator says, or of a window if there is one; return the code. */
+static int failed_in(MPI_Comm comm, MPI_Win win, int code, void *caller, const char *text) {
+    if (ending[0] && is_main_thread()) return code;
+    MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
+    if (win != MPI_WIN_NULL) {
+        NATIVE(MPI_Win_get_errhandler)(win, &handler);
+        if (!is_handled(handler, code, caller, text)) NATIVE(MPI_Win_call_errhandler)(win, code);
+        return code;
+    }
+    NATIVE(MPI_Comm_get_errhandler)(comm, &handler);
+    if (!is_handled(handler, code, caller, text)) NATIVE(MPI_Comm_call_errhandler)(comm, code);
     return code;
+}
+
+static int failed_by(MPI_Comm comm, int code, void *caller, const char *text) {
+    return failed_in(comm, MPI_WIN_NULL, code, caller, text);
 }
 
 /* The classes of errors about lost processes in this header, in the order of Python; 0 for none. */
@@ -331,19 +349,19 @@ static int failed(MPI_Comm comm, int code, void *caller) {
 }
 
 /* Let Python do a call. What it answers goes into `made`, a handle of 4 or 8 bytes, if there is one. */
-static int served(MPI_Comm comm, int row, const Word *words, int count, void *made, size_t size,
-                  void *caller) {
+static int served(MPI_Comm comm, MPI_Win win, int row, const Word *words, int count, void *made,
+                  size_t size, void *caller) {
     long answer = ask(row, words, count);
-    if (UNLIKELY(answer < 0)) return failed(comm, (int)-answer, caller);
+    if (UNLIKELY(answer < 0)) return failed_in(comm, win, (int)-answer, caller, NULL);
     if (size == 4) *(uint32_t *)made = (uint32_t)answer;
     if (size == 8) *(uint64_t *)made = (uint64_t)answer;
     return MPI_SUCCESS;
 }
 
-static int refused(MPI_Comm comm, const char *name, const char *cure, void *caller) {
+static int refused(MPI_Comm comm, MPI_Win win, const char *name, const char *cure, void *caller) {
     char text[512];
     snprintf(text, sizeof text, "%s: it does not work over several clusters. %s", name, cure);
-    return failed_by(comm, MPI_ERR_UNSUPPORTED_OPERATION, caller, text);
+    return failed_in(comm, win, MPI_ERR_UNSUPPORTED_OPERATION, caller, text);
 }
 
 enum { TOPOLOGY_DEPTHS = -7011, TOPOLOGY_COLORS = -7012 }; /* as in `gcm.h` */
@@ -548,7 +566,7 @@ EXPORTED int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag
     if (keyval == TOPOLOGY_DEPTHS || keyval == TOPOLOGY_COLORS) {
         Word words[] = {WORD(comm), keyval};
         if (!value || !flag) return no_address(comm, __func__, CALLER);
-        int code = served(comm, ATTRIBUTE, words, 2, value, sizeof(void *), CALLER);
+        int code = served(comm, MPI_WIN_NULL, ATTRIBUTE, words, 2, value, sizeof(void *), CALLER);
         *flag = !code;
         return code;
     }
@@ -587,7 +605,7 @@ static int duplicated(MPI_Comm comm, MPI_Info info, MPI_Comm *made, void *caller
     Word words[] = {WORD(comm), WORD(info)};
     if (!made) return no_address(comm, "MPI_Comm_dup", caller);
     *made = MPI_COMM_NULL;
-    return served(comm, DUPLICATE, words, 2, made, sizeof *made, caller);
+    return served(comm, MPI_WIN_NULL, DUPLICATE, words, 2, made, sizeof *made, caller);
 }
 
 EXPORTED int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made) {
@@ -607,7 +625,7 @@ static int begun_duplicate(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Req
     Word words[] = {WORD(comm), WORD(info), (Word)made};
     if (!made || !request) return no_address(comm, "MPI_Comm_idup", caller);
     *made = MPI_COMM_NULL, *request = MPI_REQUEST_NULL;
-    return served(comm, BEGIN_DUPLICATE, words, 3, request, sizeof *request, caller);
+    return served(comm, MPI_WIN_NULL, BEGIN_DUPLICATE, words, 3, request, sizeof *request, caller);
 }
 
 EXPORTED int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request) {
@@ -651,6 +669,25 @@ EXPORTED int MPI_Group_free(MPI_Group *group) {
         ask(FREE_GROUP, words, 1);
     }
     return NATIVE(MPI_Group_free)(group);
+}
+
+EXPORTED int MPI_Win_free(MPI_Win *win) {
+    CHECK_LIFE();
+    if (!grid_window(*win)) return NATIVE(MPI_Win_free)(win);
+    Word words[] = {WORD(*win)};
+    long answer = ask(FREE_WINDOW, words, 1);
+    if (answer < 0) return failed_in(MPI_COMM_WORLD, *win, (int)-answer, CALLER, NULL);
+    *win = MPI_WIN_NULL;
+    return MPI_SUCCESS;
+}
+
+/* The native window has the memory of this process: all that differs is how the program made it. */
+EXPORTED int MPI_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag) {
+    CHECK_LIFE();
+    int code = NATIVE(MPI_Win_get_attr)(win, keyval, value, flag);
+    struct token *grid = code || !*flag ? NULL : grid_window(win);
+    if (grid && keyval == MPI_WIN_CREATE_FLAVOR) *(int **)value = &grid->rank;
+    return code;
 }
 
 /* Handles of types and operations are used again: Python must not take new ones for old ones. It

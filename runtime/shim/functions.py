@@ -8,7 +8,7 @@ from runtime.calls import OURS, PLAN, every_call
 
 ASKED = (
     *("fatal", "told", "blamed", "abort", "finalize", "duplicate", "begin_duplicate"),
-    *("free_comm", "free_group", "free_type"),
+    *("free_comm", "free_group", "free_type", "free_window"),
     *("get_status_any", "get_status_all", "get_status_some"),
     *("wait", "test", "get_status", "cancel", "free_request", "start"),
     *("waitall", "waitany", "waitsome", "testall", "testany", "testsome"),
@@ -44,15 +44,19 @@ NATIVE = {
     *("MPI_Errhandler_get", "MPI_Comm_c2f", "MPI_Comm_toint"),
     *("MPI_Pack", "MPI_Unpack", "MPI_Pack_size", "MPI_Group_c2f", "MPI_Group_toint"),
     *("MPI_Message_c2f", "MPI_Message_toint"),
+    *("MPI_Win_set_attr", "MPI_Win_delete_attr", "MPI_Win_get_name", "MPI_Win_set_name"),
+    *("MPI_Win_set_info", "MPI_Win_get_info", "MPI_Win_c2f", "MPI_Win_toint"),
+    *("MPI_Win_get_errhandler", "MPI_Win_set_errhandler", "MPI_Win_call_errhandler"),
 }
-"""What a native communicator does as well that stands for one of several clusters."""
+"""What a native communicator or window does as well that stands for one of several clusters."""
 
 BY_HAND = {
     *("MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_dup", "MPI_Comm_dup_with_info", "MPI_Abort"),
     *("MPI_Comm_idup", "MPI_Comm_idup_with_info", "MPI_Request_get_status"),
     *("MPI_Comm_get_attr", "MPI_Attr_get", "MPI_Comm_set_errhandler", "MPI_Errhandler_set"),
+    "MPI_Win_get_attr",
 }
-"""What `core.c` has of those that take a communicator or a group by value."""
+"""What `core.c` has of those that take a communicator, a group or a window by value."""
 
 
 def _served_by_table() -> tuple[str, ...]:
@@ -78,7 +82,20 @@ _RECOVERY = (
 )
 """Those for losses."""
 
-SERVED = (*_served_by_table(), *MADE, *_FACTS, *_RECOVERY)
+_WINDOWS = (
+    *("MPI_Win_create", "MPI_Win_allocate", "MPI_Win_allocate_shared", "MPI_Win_create_dynamic"),
+    *("MPI_Win_attach", "MPI_Win_detach", "MPI_Win_shared_query", "MPI_Win_get_group"),
+    *("MPI_Put", "MPI_Get", "MPI_Accumulate", "MPI_Get_accumulate"),
+    *("MPI_Rput", "MPI_Rget", "MPI_Raccumulate", "MPI_Rget_accumulate"),
+    *("MPI_Fetch_and_op", "MPI_Compare_and_swap"),
+    *("MPI_Win_fence", "MPI_Win_start", "MPI_Win_complete", "MPI_Win_post", "MPI_Win_wait"),
+    *("MPI_Win_test", "MPI_Win_lock", "MPI_Win_unlock", "MPI_Win_lock_all", "MPI_Win_unlock_all"),
+    *("MPI_Win_flush", "MPI_Win_flush_all", "MPI_Win_flush_local", "MPI_Win_flush_local_all"),
+    "MPI_Win_sync",
+)
+"""Those of windows."""
+
+SERVED = (*_served_by_table(), *MADE, *_FACTS, *_RECOVERY, *_WINDOWS)
 """What Python does where a handle spans clusters, in the order of its numbers after `ASKED`."""
 
 

@@ -21,17 +21,19 @@ _CHECKS = {
     "MPI_Group": "is_grid_group({})",
     "MPI_Message": "is_grid_message({})",
     "MPI_Request": "is_grid_request({})",
+    "MPI_Win": "grid_window({}) != NULL",
 }
 """How the handles are told that Python knows, by their types."""
 
 _BY_HAND = ("core.c", "loaded.c")
 _IN_ONE_CLUSTER = "Use a communicator of one cluster for it."
-_HANDLES = ("MPI_Comm", "MPI_Group", "MPI_Message", "MPI_Request")
+_HANDLES = ("MPI_Comm", "MPI_Group", "MPI_Message", "MPI_Request", "MPI_Win")
 _NULLS = {
     "MPI_Comm": "MPI_COMM_NULL",
     "MPI_Group": "MPI_GROUP_NULL",
     "MPI_Message": "MPI_MESSAGE_NULL",
     "MPI_Request": "MPI_REQUEST_NULL",
+    "MPI_Win": "MPI_WIN_NULL",
 }
 """What is there where nothing could be made."""
 
@@ -154,15 +156,21 @@ def _function(prototype: CFunction) -> str:
     )
 
 
+def _first(parameters: tuple[CParameter, ...], kind: str) -> str:
+    """Return the name of the first handle of a kind that is given; "" if there is none."""
+    found = (one.name for one in parameters if one.kind == kind and not one.pointers)
+    return next(found, "")
+
+
 def _elsewhere(prototype: CFunction) -> str:
     """Return the statements for a call whose handles Python knows."""
     parameters = prototype.parameters
-    comms = (one.name for one in parameters if one.kind == "MPI_Comm" and not one.pointers)
-    comm = next(comms, "MPI_COMM_WORLD")
+    comm = _first(parameters, "MPI_Comm") or "MPI_COMM_WORLD"
+    win = _first(parameters, "MPI_Win") or "MPI_WIN_NULL"
     row = prototype.served_as
     if not row:
         cure = cures().get(prototype.name.removesuffix("_c"), _IN_ONE_CLUSTER)
-        return f'    return refused({comm}, "{prototype.name}", "{cure}", CALLER);\n'
+        return f'    return refused({comm}, {win}, "{prototype.name}", "{cure}", CALLER);\n'
     made = [one for one in parameters if one.is_made]
     takes_message = prototype.name.removeprefix("MPI_").removesuffix("_c") in _SAME
     if takes_message:
@@ -178,7 +186,7 @@ def _elsewhere(prototype: CFunction) -> str:
     preset = "".join(f"    *{one.name} = {_NULLS[one.kind]};\n" for one in made)
     text = (
         f"{check}    Word words[] = {{{words}}};\n{preset}"
-        f"    int code = served({comm}, {function_numbers()[row]}, words, {len(parameters)},"
+        f"    int code = served({comm}, {win}, {function_numbers()[row]}, words, {len(parameters)},"
         f" {target}, CALLER);\n"
     )
     if takes_message:

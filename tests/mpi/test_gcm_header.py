@@ -178,14 +178,15 @@ def test_a_library_that_sees_one_cluster_of_several_says_so_where_it_would_save(
         "import ctypes\nfrom mpi4py import MPI\n"
         "print(ctypes.CDLL('./libown.so').before() == MPI.ERR_OTHER)\n"
     )
-    for world, cause in (
-        ('comm-world="cluster"', 'with comm-world="cluster" this program sees its own'),
-        ('failures="return"', "it sees its own cluster only: with failures="),
+    for world, clusters, cause in (
+        ('comm-world="cluster"', 2, "this program sees its own cluster only: comm-world="),
+        ('failures="return"', 2, "it sees its own cluster only: with failures="),
+        ("", 1, "no library of gcm-deploy stands before the MPI of this program"),
     ):
         (tmp_path / "apart.xml").write_text(
             f'<deployment><application script="program.py" {world}/>'
-            '<emulate clusters="2" ranks="1"/></deployment>'
+            f'<emulate clusters="{clusters}" ranks="1"/></deployment>'
         )
         done = gcm_deploy("apart.xml", cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (0, "True\n" * 2), done.stderr
+        assert (done.returncode, done.stdout) == (0, "True\n" * clusters), done.stderr
         assert f"gcm_before_walltime: {cause}" in done.stderr

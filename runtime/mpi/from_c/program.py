@@ -21,6 +21,7 @@ from runtime.mpi.from_c.own_functions import OwnFunctions
 from runtime.mpi.from_c.point_to_point import MessageCalls
 from runtime.mpi.from_c.requests import Requests
 from runtime.mpi.from_c.values import Values, addresses, write_handle
+from runtime.mpi.from_c.windows import WindowCalls
 from runtime.mpi.process.place import here
 from runtime.mpi.surface import lifetime, mpi_module
 from runtime.shim import ASKED, SERVED
@@ -33,6 +34,7 @@ _NAMES = {
     "duplicate": "MPI_Comm_dup",
     "free_comm": "MPI_Comm_free",
     "free_request": "MPI_Request_free",
+    "free_window": "MPI_Win_free",
     "begin_duplicate": "MPI_Comm_idup",
     "attribute": "MPI_Comm_get_attr",
     "get_status": "MPI_Request_get_status",
@@ -59,7 +61,7 @@ class CallsFromC:
         self._latest = _LatestFault()
         self._left_to_tell = _MOST_TOLD
         table: dict[str, Call] = {}
-        for kind in (MessageCalls, CollectiveCalls, CommunicatorCalls, GroupCalls):
+        for kind in (MessageCalls, CollectiveCalls, CommunicatorCalls, GroupCalls, WindowCalls):
             table |= kind(self._values, self._requests).table()
         self._own_functions = OwnFunctions(values)
         self._of_header = {
@@ -176,6 +178,10 @@ class CallsFromC:
 
     def _free_group(self, handle: int) -> int:
         self._values.forget_group(handle)
+        return 0
+
+    def _free_window(self, handle: int) -> int:
+        self._values.free_window(handle)
         return 0
 
     def _free_type(self, handle: int) -> int:

@@ -14,7 +14,7 @@ from runtime.mpi.communicators.children import attendance_of
 from runtime.mpi.communicators.classes import near
 from runtime.mpi.communicators.groups import Group, spans_clusters
 from runtime.mpi.communicators.members import everybody_in, members_behind
-from runtime.mpi.from_c.library import COMMUNICATOR, GROUP, OPERATION, TYPE, ShimLibrary
+from runtime.mpi.from_c.library import COMMUNICATOR, GROUP, OPERATION, TYPE, WINDOW, ShimLibrary
 from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.specs import EMPTY, Given, Spec, is_dense
 
@@ -72,6 +72,7 @@ class Values:
         self.library = library
         self.comms: dict[int, Any] = {native_handle(MPI.COMM_WORLD): world}
         self.groups: dict[int, Any] = {}
+        self.windows: dict[int, Any] = {}
         everything = vars(MPI).values()
         self._types: dict[int, DataType] = {}
         self._ops = {
@@ -177,6 +178,23 @@ class Values:
         self._kept.pop(handle, None)
         self.comms.pop(handle).Free()
         return 0
+
+    def hand_out_window(self, win: Any) -> int:
+        """Return the handle of a new window over clusters: of a native one of this process."""
+        handle = native_handle(win)
+        MPI.Win.Set_errhandler(win, MPI.ERRORS_ARE_FATAL)
+        self.library.remember(handle, WINDOW, win._grid.flavor)
+        self.windows[handle] = win
+        return handle
+
+    def free_window(self, handle: int) -> None:
+        """Free a window with its native one; raises MPI.Exception."""
+        from runtime.mpi.from_c.windows import raised
+        from runtime.mpi.windows.making import free
+
+        free(self.windows[handle], raised)
+        self.library.forget(handle, WINDOW)
+        del self.windows[handle]
 
     def group(self, handle: int) -> Any:
         """Return a group, of several clusters or of one."""

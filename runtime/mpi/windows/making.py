@@ -224,13 +224,18 @@ def _check_lives(grid: GridWindow) -> None:
 
 def _fail(win: Win, name: str, fault: Exception) -> None:
     """Call the error handler of a window; raises, unless that returns."""
-    error: Exception = fault
     if isinstance(fault, WrongArgument | WrongEpoch):
-        kind = fault.wrong if isinstance(fault, WrongArgument) else Wrong.EPOCH
-        error = MPI.Exception(getattr(MPI, kind))
-        error.add_note(f"Win.{name}: {fault}")
-        error.__suppress_context__ = True  # it says the same
-    tell(win, error)
+        fault = error_of(name, fault)
+    tell(win, fault)
+
+
+def error_of(name: str, fault: WrongArgument | WrongEpoch) -> MPI.Exception:
+    """Return MPI's error for what is wrong in a call."""
+    kind = fault.wrong if isinstance(fault, WrongArgument) else Wrong.EPOCH
+    error = MPI.Exception(getattr(MPI, kind))
+    error.add_note(f"Win.{name}: {fault}")
+    error.__suppress_context__ = True  # it says the same
+    return error
 
 
 def _either_property(name: str, ours: str) -> property:
@@ -243,8 +248,8 @@ def _either_property(name: str, ours: str) -> property:
     return property(found, doc=native.__doc__)
 
 
-def free(win: Win) -> None:
-    """Free a window over several clusters."""
+def free(win: Win, fail: Callable[[Win, str, Exception], None] = _fail) -> None:
+    """Free a window over several clusters; `fail` is told what keeps it from that."""
     grid = win._grid
     assert grid is not None, "it has members in several clusters"
     _check_lives(grid)
@@ -253,13 +258,13 @@ def free(win: Win) -> None:
         if not grid.is_broken:  # else calls that have failed may have left an epoch open
             grid.epochs.check_free()
     except WrongEpoch as fault:
-        _fail(win, "Free", fault)
+        fail(win, "Free", fault)
         return
     handle = native_handle(win)
     try:
         grid.Free()
     except (MPI.Exception, GridMPIError) as fault:
-        _fail(win, "Free", fault)
+        fail(win, "Free", fault)
     finally:
         MPI.Win.Free(win)
         _windows.pop(handle, None)

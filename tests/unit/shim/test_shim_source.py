@@ -33,6 +33,7 @@ int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtyp
     MPI_Comm comm);
 int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
     MPI_Win *win);
+int MPI_Win_fence(int assert, MPI_Win win);
 int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name);
 int MPI_Type_commit(MPI_Datatype *datatype);
 """
@@ -61,8 +62,9 @@ def test_the_numbers_of_what_is_asked_are_those_of_the_library() -> None:
         ("MPI_Send", ["grid_comm(comm) != NULL", "BUFFER(buf)", "(Word)count", "WORD(datatype)"]),
         ("MPI_Send_c", ["served(comm", "(Word)count"]),
         ("MPI_Isend", ["request, sizeof *request"]),
-        ("MPI_Gatherv_c", ['refused(comm, "MPI_Gatherv_c"']),
-        ("MPI_Win_create", ['refused(comm, "MPI_Win_create", "Use a communicator of one cluster']),
+        ("MPI_Gatherv_c", ['refused(comm, MPI_WIN_NULL, "MPI_Gatherv_c", "Use a communicator']),
+        ("MPI_Win_create", ["served(comm, MPI_WIN_NULL, ", "*win = MPI_WIN_NULL", "win, sizeof"]),
+        ("MPI_Win_fence", ["grid_window(win) != NULL", "served(MPI_COMM_WORLD, win, "]),
     ],
 )
 def test_a_function_goes_to_python_or_is_refused_where_a_handle_spans_clusters(
