@@ -75,7 +75,7 @@ static int tokens_used;
 static struct token world;
 static int greatest_tag; /* that the MPIs of all clusters have; 0 until it is known */
 static int has_grid; /* whether COMM_WORLD has several clusters */
-enum { BEFORE, UP, AFTER };
+enum { BEFORE, UP, AFTER, IN_CHILD }; /* a child that a rank has forked has the sockets of that rank */
 static int life = BEFORE;
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 
@@ -163,7 +163,13 @@ enum { FATAL, TOLD, BLAMED, ABORT, FINALIZE, DUPLICATE, BEGIN_DUPLICATE, FREE_CO
        WAIT, TEST, GET_STATUS, CANCEL, FREE_REQUEST, START, WAITALL, WAITANY, WAITSOME,
        TESTALL, TESTANY, TESTSOME, OWN, ATTRIBUTE, FIRST_ROW };
 
+static void begin_as_child(void) {
+    if (life == UP) life = IN_CHILD;
+}
+
 EXPORTED void gcm_install(Object **given) {
+    static int is_watched;
+    if (!is_watched) is_watched = !pthread_atfork(NULL, NULL, begin_as_child);
     void *everywhere = dlopen(NULL, RTLD_NOW);
     python.ensure = dlsym(everywhere, "PyGILState_Ensure");
     python.release = dlsym(everywhere, "PyGILState_Release");
@@ -270,9 +276,11 @@ static long ask(int function, const Word *words, int count) {
 
 static void not_now(const char *name) {
     fprintf(stderr, "%s is called %s\n", name,
-            life == BEFORE ? "before MPI_Init" : "after MPI_Finalize");
+            life == BEFORE ? "before MPI_Init"
+            : life == AFTER ? "after MPI_Finalize"
+            : "in a child of a rank (fork), which is no rank");
     fflush(stderr);
-    if (!functions) _exit(1);
+    if (!functions || life == IN_CHILD) _exit(1);
     Word words[] = {1};
     ask(ABORT, words, 1);
     _exit(1);
@@ -768,7 +776,7 @@ EXPORTED int MPI_Finalize(void) {
 
 EXPORTED int MPI_Abort(MPI_Comm comm, int code) {
     (void)comm; /* all communicators: others would wait for what is aborted */
-    if (!functions) _exit(code);
+    if (!functions || life == IN_CHILD) _exit(code);
     fflush(NULL);
     Word words[] = {code};
     ask(ABORT, words, 1);

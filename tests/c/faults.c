@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void told(const char *what, int code) {
@@ -37,6 +38,15 @@ int main(int argc, char **argv) {
     if (!strcmp(fault, "late")) MPI_Finalize();
     if (!strcmp(fault, "children") && system("test -z \"$LD_PRELOAD$GCM_C_PROGRAM\" && echo clean"))
         return 1;
+    if (!strcmp(fault, "forked")) {
+        int end;
+        if (!fork()) MPI_Barrier(w);
+        wait(&end);
+        x = !WIFEXITED(end) || WEXITSTATUS(end) != 1;
+        MPI_Allreduce(&x, y, 1, MPI_INT, MPI_SUM, w);
+        MPI_Finalize();
+        return y[0];
+    }
     if (!strcmp(fault, "returned")) {
         MPI_File file;
         MPI_Comm freed;

@@ -32,7 +32,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["messages", "collectives", "communicators", "neighbours", "windows"])
+@pytest.mark.parametrize(
+    "name", ["messages", "collectives", "communicators", "neighbours", "windows"]
+)
 def test_a_c_program_prints_over_two_sites_what_it_prints_in_one_native_job(
     programs: Path, name: str
 ) -> None:
@@ -82,6 +84,7 @@ def test_errors_that_the_program_handles_have_the_codes_of_mpi_and_a_line_each(
         ("crash", 139, "killed by SIGSEGV"),
         ("early", 1, "MPI_Barrier is called before MPI_Init"),
         ("late", 1, "MPI_Barrier is called after MPI_Finalize"),
+        ("forked", 0, "MPI_Barrier is called in a child of a rank (fork), which is no rank"),
         ("unfinished", 0, "this program has ended without MPI_Finalize"),
     ],
 )
