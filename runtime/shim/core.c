@@ -684,9 +684,8 @@ EXPORTED int MPI_Win_free(MPI_Win *win) {
     if (!grid_window(*win)) return NATIVE(MPI_Win_free)(win);
     Word words[] = {WORD(*win)};
     long answer = ask(FREE_WINDOW, words, 1);
-    if (answer < 0) return failed_in(MPI_COMM_WORLD, *win, (int)-answer, CALLER, NULL);
-    *win = MPI_WIN_NULL;
-    return MPI_SUCCESS;
+    if (!grid_window(*win)) *win = MPI_WIN_NULL; /* it may be gone, too, where others were lost */
+    return answer < 0 ? failed_in(MPI_COMM_WORLD, *win, (int)-answer, CALLER, NULL) : MPI_SUCCESS;
 }
 
 /* The native window has the memory of this process: all that differs is how the program made it. */

@@ -192,9 +192,13 @@ class Values:
         from runtime.mpi.from_c.windows import raised
         from runtime.mpi.windows.making import free
 
-        free(self.windows[handle], raised)
-        self.library.forget(handle, WINDOW)
-        del self.windows[handle]
+        win = self.windows[handle]
+        try:
+            free(win, raised)
+        finally:  # it may have failed when the native one was freed already
+            if win._grid is None:
+                self.library.forget(handle, WINDOW)
+                del self.windows[handle]
 
     def group(self, handle: int) -> Any:
         """Return a group, of several clusters or of one."""
