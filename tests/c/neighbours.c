@@ -84,28 +84,6 @@ int main(int argc, char **argv) {
     MPI_Comm_free(&copy);
     printf("%d idup: %d\n", rank, sum);
 
-    enum { KINDS = 3, MANY = 5 };
-    MPI_Comm kinds_of[KINDS], copies[MANY];
-    MPI_Request several[2 * MANY];
-    MPI_Comm_dup(MPI_COMM_WORLD, &kinds_of[0]);
-    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &kinds_of[1]);
-    MPI_Comm_split(MPI_COMM_WORLD, rank < size - 1, -rank, &kinds_of[2]);
-    for (int kind = 0; kind < KINDS; kind++) {
-        for (int round = 0; round < 2; round++) {
-            for (int at = 0; at < MANY; at++) {
-                MPI_Ibarrier(kinds_of[kind], &several[at]);
-                MPI_Comm_idup(kinds_of[kind], &copies[at], &several[at + MANY]);
-            }
-            MPI_Waitall(2 * MANY, several, MPI_STATUSES_IGNORE);
-            for (int at = 0; at < MANY; at++) {
-                MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, copies[at]);
-                MPI_Comm_free(&copies[at]);
-            }
-        }
-        MPI_Comm_free(&kinds_of[kind]);
-        printf("%d many begun: %d\n", rank, sum);
-    }
-
     MPI_Comm half, other, merged;
     int local, remote, place, is_inter, token = rank;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
