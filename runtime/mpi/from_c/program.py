@@ -21,7 +21,7 @@ from runtime.mpi.from_c.own_functions import OwnFunctions
 from runtime.mpi.from_c.point_to_point import MessageCalls
 from runtime.mpi.from_c.requests import Requests
 from runtime.mpi.from_c.values import Values, addresses, write_handle
-from runtime.mpi.from_c.windows import WindowCalls
+from runtime.mpi.from_c.windows import WindowCalls, raised
 from runtime.mpi.process.place import here
 from runtime.mpi.surface import lifetime, mpi_module
 from runtime.shim import ASKED, SERVED
@@ -181,7 +181,7 @@ class CallsFromC:
         return 0
 
     def _free_window(self, handle: int) -> int:
-        self._values.free_window(handle)
+        self._values.free_window(handle, raised)
         return 0
 
     def _free_type(self, handle: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mpi4py import MPI
@@ -187,14 +187,13 @@ class Values:
         self.windows[handle] = win
         return handle
 
-    def free_window(self, handle: int) -> None:
-        """Free a window with its native one; raises MPI.Exception."""
-        from runtime.mpi.from_c.windows import raised
+    def free_window(self, handle: int, fail: Callable[[Any, str, Exception], None]) -> None:
+        """Free a window with its native one; `fail` is told what keeps it from that, and raises."""
         from runtime.mpi.windows.making import free
 
         win = self.windows[handle]
         try:
-            free(win, raised)
+            free(win, fail)
         finally:  # it may have failed when the native one was freed already
             if win._grid is None:
                 self.library.forget(handle, WINDOW)
