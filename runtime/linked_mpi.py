@@ -125,7 +125,7 @@ def has_static_mpi(path: str) -> bool:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 is_program = data[:5] == _ELF_64
                 return is_program and data.find(_OF_MPI) >= 0 and _defines(data, _OF_MPI)
-        except (ValueError, struct.error):  # it is empty, or breaks off
+        except (ValueError, IndexError, struct.error):  # it is empty, breaks off, or is damaged
             return False
 
 
