@@ -26,6 +26,7 @@ PARSERS = {
     "runtime/hosting/remote_references.py": "scheme:address of a binding",
     "runtime/linked_mpi.py": "folders in the search path of a library",
     "runtime/machine/clustering.py": "the code and its incarnation before the name of a collective",
+    "runtime/mpi/files/making.py": "cluster:path, the name of a file of the grid",
     "runtime/mpi/from_c/program.py": "call: error, as code in C says it",
     "runtime/part_names.py": "the names of parts of the machine",
     "runtime/peers/credentials/credential.py": "the head of a credential, which has several lines",
