@@ -19,6 +19,7 @@ ALLOWED = {
     "runtime/mpi/collectives/measuring.py": "the calls that are measured, with their arguments",
     "runtime/mpi/from_c/collectives.py": "what reads the arguments of each in C",
     "runtime/mpi/from_c/point_to_point.py": "what reads the arguments of each in C",
+    "runtime/mpi/from_c/windows.py": "what reads the arguments of each in C",
     "runtime/shim/functions.py": "what the library of C asks, by the numbers of that",
     "tools/random_programs/gatherings.py": "how messages from any rank are received in programs",
     "tools/random_programs/running_collectives.py": "who gives one object, and who one for each",
