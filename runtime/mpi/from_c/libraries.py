@@ -65,7 +65,8 @@ class LibrariesInC(CallsFromC):
 
     def __init__(self, path: str) -> None:
         library = ShimLibrary(path)
-        super().__init__(library, SharedValues(library, predefined().comms["COMM_WORLD"]))
+        self._world = predefined().comms["COMM_WORLD"]
+        super().__init__(library, SharedValues(library, self._world))
         for comm in predefined().comms.values():
             members = members_behind(comm)
             if members is not None:
@@ -82,6 +83,14 @@ class LibrariesInC(CallsFromC):
     def remove(self, handle: int) -> None:
         """Let a handle be native again."""
         self._library.forget(handle, COMMUNICATOR)
+
+    def named(self, comm: MPI.Comm) -> MPI.Comm:
+        """Return the communicator whose handle is that of another one.
+
+        COMM_WORLD has that of MPI_COMM_WORLD, with which libraries compare it. Its messages do not
+        go there: MPICH does not finalise once one is left in it that nobody has received.
+        """
+        return MPI.COMM_WORLD if comm == self._world else comm
 
     def add_group(self, group: MPI.Group) -> None:
         """Let the handle of a group over several clusters stand for it."""

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
         def remove(self, handle: int) -> None:
             """Let a handle be native again."""
 
+        def named(self, comm: MPI.Comm) -> MPI.Comm:
+            """Return the communicator whose handle is that of another one."""
+
         def add_group(self, group: MPI.Group) -> None:
             """Let the handle of a group over several clusters stand for it."""
 

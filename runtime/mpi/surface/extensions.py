@@ -20,7 +20,7 @@ from runtime.mpi.communicators.attributes import face_of
 from runtime.mpi.errors import NotOnTheGrid
 from runtime.mpi.process import native_code
 from runtime.mpi.progress.predefined import running_engine
-from runtime.mpi.values.handles import CURE, check_handle
+from runtime.mpi.values.handles import CURE, with_handle
 
 ASKED_BY_ALL = "Grequest"
 """A class that imported Cython modules ask for, with all others, and programs rarely."""
@@ -75,8 +75,7 @@ def _checked(native: object) -> object:
 
     def checked(thing: object) -> int | None:
         try:
-            check_handle(thing)
-            return get(thing)
+            return get(with_handle(thing))
         except NotOnTheGrid as error:
             at = sys._getframe(1)
             place = f"{at.f_code.co_filename}, line {at.f_lineno}"

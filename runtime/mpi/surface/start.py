@@ -13,7 +13,6 @@ from runtime.membership.everybody import everybody
 from runtime.membership.rank_link import current
 from runtime.mpi.communicators.classes import near, null, wrap
 from runtime.mpi.communicators.members import members_behind
-from runtime.mpi.process import native_code
 from runtime.mpi.process.options import handle_errors_as_asked
 from runtime.mpi.process.place import Place, place_of_plain_mpi, place_of_rank, settle
 from runtime.mpi.progress import predefined
@@ -150,10 +149,7 @@ def _over(
         made = near(parent.Dup())
     else:
         context = derived_context(b"", name, tuple(members))
-        is_world = name == Communicator.GRID and predefined.world_is_grid()
-        has_its_handle = is_world and native_code.library is not None and not place.is_isolated
-        native = MPI.COMM_WORLD if has_its_handle else parent.Dup()  # which code in C compares with
-        made = wrap(intra(engine, members, native, parent.Dup(), context))
+        made = wrap(intra(engine, members, parent.Dup(), parent.Dup(), context))
     return made
 
 

@@ -19,24 +19,28 @@ from runtime.mpi.process import native_code
 CURE = CURES["handle"]
 
 
-def check_handle(thing: object) -> None:
-    """See to it that code in C finds the members of several clusters behind a handle.
+def with_handle(thing: Any) -> Any:
+    """Return what has the handle behind which code in C finds the members of several clusters.
 
-    Raises NotOnTheGrid where that is not possible.
+    That is the object itself but for COMM_WORLD. Raises NotOnTheGrid where it is not possible.
     """
     if isinstance(thing, MPI.Comm):
         if getattr(thing, "_members", None) is None:
-            return
+            return thing
     elif not isinstance(thing, MPI.Group) or getattr(thing, "_engine", None) is None:
-        return
+        return thing
     if why := native_code.why_not():
         raise NotOnTheGrid(
             f"The {type(thing).__name__} has members in several clusters: there is no handle of "
             f"it, and native code that was given one would see those of this cluster alone: {why}",
             cure=CURE,
         )
-    if isinstance(thing, MPI.Group) and native_code.tokens is not None:
-        native_code.tokens.add_group(thing)
+    if native_code.tokens is None:
+        return thing
+    if isinstance(thing, MPI.Comm):
+        return native_code.tokens.named(thing)
+    native_code.tokens.add_group(thing)
+    return thing
 
 
 def named_like(
@@ -62,16 +66,14 @@ def with_checked_handles(face: type[Any], native: type[Any]) -> None:
 
     def call(name: str) -> Callable[[Any], int]:
         def checked(self: Any) -> int:
-            check_handle(self)
-            found: int = getattr(native, name)(self)
+            found: int = getattr(native, name)(with_handle(self))
             return found
 
         return named_like(getattr(native, name), checked)
 
     def handle(self: Any) -> int:
         """MPI handle."""
-        check_handle(self)
-        found: int = native.handle.__get__(self)
+        found: int = native.handle.__get__(with_handle(self))
         return found
 
     face.handle = property(handle)
@@ -81,11 +83,9 @@ def with_checked_handles(face: type[Any], native: type[Any]) -> None:
 
 def addressof(arg: Any) -> int:
     """Return the address of a handle; raises NotOnTheGrid if there is none."""
-    check_handle(arg)
-    return MPI._addressof(arg)
+    return MPI._addressof(with_handle(arg))
 
 
 def handleof(arg: Any) -> int:
     """Return the number of a handle; raises NotOnTheGrid if there is none."""
-    check_handle(arg)
-    return MPI._handleof(arg)
+    return MPI._handleof(with_handle(arg))
