@@ -6,7 +6,14 @@ import pytest
 
 from tests.integration.batch.batch_contract import BatchSystemContract
 from tests.integration.batch.grid_engine_daemons import GridEngine
-from tests.integration.batch.site import ACCOUNT, HELLO, Recorded, end_of, wait_until
+from tests.integration.batch.site import (
+    ACCOUNT,
+    HELLO,
+    Recorded,
+    end_of,
+    wait_until,
+    without_who_is_awaited,
+)
 from tools.on_grids import COMMAND
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_grid_engine]
@@ -30,7 +37,7 @@ def test_a_script_of_qsub_runs_a_program_on_all_of_its_nodes(grid_engine: GridEn
     code, number, errors = grid_engine.call("qsub", "-terse", *options, text=script)
     assert (code, errors) == (0, "")
     wait_until(lambda: not grid_engine.queue(), 60)
-    said = (grid_engine.work / "out.txt").read_text()
+    said = without_who_is_awaited((grid_engine.work / "out.txt").read_text())
     nodes = (grid_engine.work / "nodes.txt").read_text().split()
     assert sorted(said.splitlines()) == [f"{rank} of 4 on {nodes[rank // 2]}" for rank in range(4)]
     wait_until(grid_engine.is_given_back)

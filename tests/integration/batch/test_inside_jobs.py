@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.batch.site import HELLO, MPIEXEC, wait_until
+from tests.integration.batch.site import HELLO, MPIEXEC, wait_until, without_who_is_awaited
 from tests.integration.batch.slurm_daemons import Slurm
 from tools.on_grids import COMMAND
 
@@ -47,7 +47,7 @@ def test_a_script_of_sbatch_says_how_many_ranks_it_wants(slurm: Slurm) -> None:
     code, _, errors = slurm.call("sbatch", text=script)
     assert (code, errors) == (0, "")
     wait_until(lambda: not slurm.queue(), 60)
-    said = sorted((slurm.work / "out.txt").read_text().splitlines())
+    said = sorted(without_who_is_awaited((slurm.work / "out.txt").read_text()).splitlines())
     assert said == ["0 of 3 on c1", "1 of 3 on c1", "2 of 3 on c2"]
 
 
