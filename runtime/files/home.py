@@ -18,6 +18,7 @@ from runtime.files.requests import (
     ATOMIC,
     FAILED,
     LAST,
+    LAST_PLACE,
     FileHeader,
     FileRequestKind,
 )
@@ -114,8 +115,11 @@ class FileHome:
             self._lock.ask(source, exclusive=True)
             return ()
         if kind == FileRequestKind.POINTER:
-            before = self.pointer
-            self.pointer += header.length
+            before, after = self.pointer, self.pointer + header.length
+            if not 0 <= after <= LAST_PLACE:
+                text = f"the shared file pointer is at {before}, and cannot go to {after}"
+                return (_refusal(source, header, 0, FileFault("ERR_ARG", text)),)
+            self.pointer = after
             return (_answer(source, header, before),)
         if kind == FileRequestKind.SET_POINTER:
             self.pointer = header.length

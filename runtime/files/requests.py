@@ -13,6 +13,9 @@ _HEADER = Struct("<BBHI4q")
 AT_ONCE = 4 << 20
 """So many bytes are in one request at most: a larger access is several, one after the other."""
 
+LAST_PLACE = (1 << 63) - 1
+"""The last place that a request can name, as in MPI."""
+
 
 class FileRequestKind(IntEnum):
     """What a request asks for; all but `LOCK` are answered."""

@@ -218,6 +218,54 @@ def test_what_is_wrong_with_a_file_has_a_class_and_says_where(
 
 
 @on("1+1")
+def test_what_is_wrong_at_one_rank_or_beyond_any_file_holds_nobody_up(
+    shared: SharedGrid, tmp_path: Path
+) -> None:
+    said = shared(
+        f"""
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        me = world.rank
+        file = MPI.File.Open(world, {str(tmp_path / "data")!r}, MPI.MODE_RDWR | MPI.MODE_CREATE)
+        last = (1 << 63) - 1
+
+        def tried(act):
+            try:
+                act()
+                print("done")
+            except MPI.Exception as error:
+                print(error.error_class == MPI.ERR_ARG, *error.__notes__)
+            except TypeError as error:
+                print(error)
+            world.Barrier()
+
+        file.Seek_shared(last)
+        tried(lambda: file.Seek_shared(10, MPI.SEEK_CUR))
+        tried(lambda: me and file.Read_shared(bytearray(1)))
+        tried(lambda: file.Write_ordered(b"x"))
+        tried(lambda: file.Seek_shared(2 if me == 0 else "two"))
+        file.Set_view(100, MPI.INT)
+        tried(lambda: file.Write_ordered(bytes(4 + me)))
+        file.Set_atomicity(True)
+        tried(lambda: me and file.Write_at(last // 4, bytes(8)))
+        tried(lambda: file.Write_at(0, bytes(4)))
+        file.Close()
+        """
+    )
+    assert all(len(said[rank]) == 7 for rank in range(2))
+    for rank in range(2):
+        assert said[rank][0].endswith(f"the position {(1 << 63) + 9} is beyond the end of any file")
+        assert "the shared file pointer is at" in said[rank][2]
+        assert said[rank][6] == "done"
+    assert said[0][1] == "done"
+    assert said[1][1].startswith("True the shared file pointer is at")
+    assert said[0][3].endswith("rank 1 could not do its part: TypeError: " + said[1][3])
+    assert said[0][4].endswith("5 bytes are no whole number of elementary types of 4 bytes")
+    assert said[0][5] == "done"
+    assert said[1][5].endswith(": no file is so long")
+
+
+@on("1+1")
 def test_who_waits_for_a_file_hears_that_the_communicator_was_revoked(
     shared: SharedGrid, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from runtime.files.accesses import requests_of
 from runtime.files.faults import FileFault
 from runtime.files.home import FileHome
 from runtime.files.modes import OpenMode, check_random_access, check_use
-from runtime.files.requests import FileHeader, FileRequestKind
+from runtime.files.requests import LAST_PLACE, FileHeader, FileRequestKind
 from runtime.files.views import BYTES, View
 from runtime.mpi.communicators.groups import group_of
 from runtime.mpi.errors import FailureError
@@ -35,6 +35,7 @@ from runtime.mpi.windows.traffic import port_of
 from runtime.mpi.windows.waiting import FirstError, WindowLosses
 from runtime.services import BodyHere, Effect
 from runtime.topology import member_in_words
+from runtime.windows.runs import bounds_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -235,7 +236,7 @@ class GridFile:
             except FailureError:
                 self._give_up()  # the others wait for this process
                 raise
-            except (FileFault, MPI.Exception) as error:
+            except Exception as error:  # whatever it is, the others wait to hear of it
                 problem = error
         wrong = self.comm.bcast(None if problem is None else name_of_class(problem), 0)
         if problem is not None:
@@ -257,9 +258,7 @@ class GridFile:
         check_use(self._mode, reads=reads, shared=shared)
         spec = read(buffer, readonly=not reads)
         size, unit = spec.nbytes, self._view.unit
-        if size % unit:
-            text = f"{size} bytes are no whole number of elementary types of {unit} bytes"
-            raise FileFault("ERR_IO", text)
+        self._check_size(size)
         if offset is not None and offset < 0:
             raise FileFault("ERR_ARG", f"the offset {offset} is negative")
         then: Callable[[int], object] | None = None
@@ -284,9 +283,18 @@ class GridFile:
             self._unfinished.append(access)
         return access
 
+    def _check_size(self, size: int) -> None:
+        unit = self._view.unit
+        if size % unit:
+            text = f"{size} bytes are no whole number of elementary types of {unit} bytes"
+            raise FileFault("ERR_IO", text)
+
     def _begin_at(self, access: FileAccess, offset: int, size: int, *, reads: bool) -> None:
         self._access += 1
         runs = self._view.runs_of(offset, size)
+        if (end := bounds_of(runs)[1]) > LAST_PLACE:  # or the lock of an atomic one would stay
+            access.fail(FileFault("ERR_ARG", f"the access would end at {end}: no file is so long"))
+            return
         kind = _READ if reads else _WRITE
         pieces = requests_of(kind, runs, self._access, atomic=self._is_atomic)
         access.begin(pieces, self._turns if self._is_atomic else None)
@@ -305,7 +313,9 @@ class GridFile:
         units = 0
         try:
             check_use(self._mode, reads=reads, shared=True)
-            units = read(buffer, readonly=not reads).nbytes // self._view.unit
+            size = read(buffer, readonly=not reads).nbytes
+            self._check_size(size)
+            units = size // self._view.unit
         except Exception as error:
             problem = error
         sizes = agree(self.comm, problem, units)
@@ -460,9 +470,16 @@ class GridFile:
 
     def Seek_shared(self, offset: int, whence: int = MPI.SEEK_SET) -> None:
         """Move the pointer of all; all ranks call it alike."""
-        check_random_access(self._mode)
-        given = as_count(offset), integer(whence)
-        self._together(lambda: self._set_shared(self._sought(*given, self._shared_position)), given)
+        problem: Exception | None = None
+        given = 0, 0
+        try:
+            check_random_access(self._mode)
+            given = as_count(offset), integer(whence)
+        except Exception as error:
+            problem = error
+        self._together(
+            lambda: self._set_shared(self._sought(*given, self._shared_position)), given, problem
+        )
 
     def Get_position_shared(self) -> int:
         """Return where the pointer of all is, in elementary types."""
@@ -486,6 +503,8 @@ class GridFile:
             raise FileFault("ERR_ARG", f"{whence} is none of SEEK_SET, SEEK_CUR and SEEK_END")
         if found < 0:
             raise FileFault("ERR_ARG", f"the position {found} would be before the beginning")
+        if found > LAST_PLACE:
+            raise FileFault("ERR_ARG", f"the position {found} is beyond the end of any file")
         return found
 
     def Get_byte_offset(self, offset: int) -> int:

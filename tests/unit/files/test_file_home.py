@@ -317,3 +317,16 @@ def test_a_request_whose_parts_do_not_fit_is_refused_and_changes_nothing(
     home.work_all()
     assert home.answers[token][0].flags == FAILED
     assert disk.data == b""
+
+
+def test_the_shared_pointer_stays_where_a_request_can_name_its_place() -> None:
+    home = Home(Bytes())
+    last = (1 << 63) - 1
+    home.ask(1, FileHeader(FileRequestKind.SET_POINTER, length=last))
+    for _ in range(2):
+        token = home.ask(2, FileHeader(FileRequestKind.POINTER, length=1))
+        header, told = home.answers[token]
+        assert header.flags == FAILED
+        assert FileFault.of(told).name == "ERR_ARG"
+    token = home.ask(2, FileHeader(FileRequestKind.POINTER))
+    assert home.answers[token][0].length == last
