@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 
     from runtime.files.accesses import AccessPiece
 
-MOST_UNDER_WAY = 4
-"""So many requests of an access wait for their answers at most: the home keeps their data."""
+MOST_UNDER_WAY = 16 << 20
+"""Where so many bytes of a process's accesses are under way no more are asked for: the home has
+them in memory. As much as what one process may be owed of a window."""
+
+_OF_REQUEST = 1 << 10
+"""What a request takes at the home beside its data."""
 
 
 class WayToHome(Protocol):
@@ -82,37 +86,49 @@ class AskedHome(Operation):
         super().finish(as_mpi_error(error) if isinstance(error, FileFault) else error)
 
 
-class Turns:
-    """Whose atomic access is being sent: one of this process at a time, until its last request.
+class AccessQueue:
+    """The accesses of a process that are not asked for yet, and how much is under way.
 
-    The lock of the home is the process's, and the request for it is no part of another access.
+    One is asked for after the other, so that nothing comes between the requests of an atomic one.
+    What is under way takes memory of the home: it may be read while this process computes.
     """
 
     def __init__(self) -> None:
-        self._queue: deque[FileAccess] = deque()
+        self._accesses: deque[FileAccess] = deque()
+        self._under_way = 0
         self._is_moving = False
 
-    def has(self, access: FileAccess) -> bool:
-        """Return whether it is the turn of an access; one that is new comes last."""
-        if access not in self._queue:
-            self._queue.append(access)
-        return self._queue[0] is access
+    def add(self, access: FileAccess) -> None:
+        """Ask for an access when its turn comes."""
+        self._accesses.append(access)
+        self.go_on()
 
-    def over(self, access: FileAccess) -> None:
-        """Let the next one begin: all of an access is sent."""
-        if access in self._queue:
-            self._queue.remove(access)
+    def answered(self, piece: AccessPiece) -> None:
+        """Ask for more, now that a piece is under way no longer."""
+        self._under_way -= _weight(piece)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Ask for what comes next, if not too much is under way; not one inside another."""
         if self._is_moving:
             return
         self._is_moving = True
         try:
-            while self._queue:
-                first = self._queue[0]
-                first.go_on()
-                if self._queue and self._queue[0] is first:
-                    break
+            while self._accesses and self._under_way < MOST_UNDER_WAY:
+                first = self._accesses[0]
+                if not first.left:
+                    self._accesses.popleft()
+                    continue
+                weight = _weight(first.left[0])
+                if first.ask_next():
+                    self._under_way += weight
         finally:
             self._is_moving = False
+
+
+def _weight(piece: AccessPiece) -> int:
+    """Return about how many bytes the home keeps for a piece."""
+    return piece.size + len(piece.runs) + _OF_REQUEST
 
 
 class Number(AskedHome):
@@ -145,7 +161,7 @@ class FileAccess(AskedHome):
     """
 
     __slots__ = (
-        *("_counts", "_faults", "_left", "_memory", "_size", "_then", "_turns", "_under_way"),
+        *("_counts", "_faults", "_memory", "_queue", "_size", "_then", "_under_way", "left"),
     )
 
     def __init__(
@@ -157,18 +173,19 @@ class FileAccess(AskedHome):
         super().__init__(file)
         self._memory, self._then = memory, then
         self._size = len(memory)
-        self._left: deque[AccessPiece] = deque()
+        self.left: deque[AccessPiece] = deque()
+        """What is still to be asked for."""
         self._under_way: dict[int, AccessPiece] = {}
         self._counts: dict[int, int] = {}
         self._faults: dict[int, FileFault] = {}
-        self._turns: Turns | None = None
+        self._queue: AccessQueue | None = None
 
-    def begin(self, pieces: Iterable[AccessPiece], turns: Turns | None) -> None:
-        """Ask for the first pieces; an atomic access does so when it is its turn."""
-        self._left.extend(pieces)
-        if self._left:
-            self._turns = turns
-            self.go_on()
+    def begin(self, pieces: Iterable[AccessPiece], queue: AccessQueue) -> None:
+        """Ask for the pieces when it is the turn of this access."""
+        self.left.extend(pieces)
+        if self.left:
+            self._queue = queue
+            queue.add(self)
         else:
             self.finish()
 
@@ -177,31 +194,22 @@ class FileAccess(AskedHome):
         if not self.done:
             self.finish(error)
 
-    def go_on(self) -> None:
-        """Ask for more pieces, if not too many are under way."""
-        if self._turns is not None and not self._turns.has(self):
-            return
-        while self._left and len(self._under_way) < MOST_UNDER_WAY:
-            piece = self._left.popleft()
-            body: list[memoryview] = [memoryview(piece.runs)] if piece.runs else []
-            kind = piece.header.kind
-            if kind == FileRequestKind.WRITE:
-                body.append(self._memory[piece.at : piece.at + piece.size])
-            try:
-                if kind == FileRequestKind.LOCK:
-                    self._file.send(piece.header, body)
-                else:
-                    self._under_way[self._file.ask(piece.header, self, body)] = piece
-            except Exception as error:
-                self.finish(error)
-                return
-        if not self._left:
-            self._leave()
-
-    def _leave(self) -> None:
-        turns, self._turns = self._turns, None
-        if turns is not None:
-            turns.over(self)
+    def ask_next(self) -> bool:
+        """Ask for the next piece; return whether that will be answered."""
+        piece = self.left.popleft()
+        body: list[memoryview] = [memoryview(piece.runs)] if piece.runs else []
+        kind = piece.header.kind
+        if kind == FileRequestKind.WRITE:
+            body.append(self._memory[piece.at : piece.at + piece.size])
+        try:
+            if kind == FileRequestKind.LOCK:
+                self._file.send(piece.header, body)
+                return False
+            self._under_way[self._file.ask(piece.header, self, body)] = piece
+        except Exception as error:
+            self.finish(error)
+            return False
+        return True
 
     def room(self, token: int, size: int) -> memoryview | None:
         """Return the memory of a piece that is read, if all of it has come."""
@@ -212,18 +220,20 @@ class FileAccess(AskedHome):
         return self._memory[piece.at : piece.at + size]
 
     def answer(self, token: int, header: FileHeader, body: memoryview | None) -> None:
-        """Take the answer to a piece, and ask for the next one."""
+        """Take the answer to a piece, and let the next ones be asked for."""
         piece = self._under_way.pop(token)
-        if self.done:
-            return
+        if not self.done:
+            self._take(piece, header, body)
+        assert self._queue is not None, "it was asked for"
+        self._queue.answered(piece)
+
+    def _take(self, piece: AccessPiece, header: FileHeader, body: memoryview | None) -> None:
         self._counts[piece.at] = header.length
         if header.flags & FAILED:
             self._faults[piece.at] = FileFault.of(bytes(body or b""))
         elif piece.header.kind == FileRequestKind.READ and body:
             self._memory[piece.at : piece.at + len(body)] = body
-        if self._left:
-            self.go_on()
-        if not self._under_way and not self._left and not self.done:
+        if not self._under_way and not self.left:
             self._end()
 
     def _end(self) -> None:
@@ -257,11 +267,10 @@ class FileAccess(AskedHome):
 
     def finish(self, error: BaseException | None = None) -> None:
         """Complete it; what comes late stays out of the program's memory."""
-        self._left.clear()
+        self.left.clear()
         if error is not None:
             self._memory = memoryview(b"")
         super().finish(error)
-        self._leave()
 
 
 def as_mpi_error(fault: FileFault) -> MPI.Exception:

@@ -22,7 +22,7 @@ from runtime.files.requests import LAST_PLACE, FileHeader, FileRequestKind
 from runtime.files.views import BYTES, View
 from runtime.mpi.communicators.groups import group_of
 from runtime.mpi.errors import FailureError
-from runtime.mpi.files.access import AskedHome, FileAccess, Number, Turns, as_mpi_error
+from runtime.mpi.files.access import AccessQueue, AskedHome, FileAccess, Number, as_mpi_error
 from runtime.mpi.files.agreeing import agree, name_of_class
 from runtime.mpi.files.disk import FileThread, OpenFile
 from runtime.mpi.progress.mailboxes import HEAD, SERVED
@@ -86,7 +86,7 @@ class GridFile:
         self._asked: dict[int, AskedHome] = {}
         self._unfinished: list[FileAccess] = []
         self._token = self._access = self._position = 0
-        self._is_atomic, self._turns = False, Turns()
+        self._is_atomic, self._queue = False, AccessQueue()
         self._split: tuple[str, FileAccess] | None = None
         self._view, self._types, self._representation = BYTES, (MPI.BYTE, MPI.BYTE), "native"
         self._head = HEAD.pack(m.context, True, m.engine.me, SERVED)
@@ -297,7 +297,7 @@ class GridFile:
             return
         kind = _READ if reads else _WRITE
         pieces = requests_of(kind, runs, self._access, atomic=self._is_atomic)
-        access.begin(pieces, self._turns if self._is_atomic else None)
+        access.begin(pieces, self._queue)
 
     def _begin_shared(self, access: FileAccess, size: int, *, reads: bool) -> None:
         """Begin an access where the shared pointer is once the home has told it."""
