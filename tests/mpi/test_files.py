@@ -289,6 +289,39 @@ def test_who_waits_for_a_file_hears_that_the_communicator_was_revoked(
     assert said == {rank: ["True", "True"] for rank in range(2)}
 
 
+@on("1+1")
+def test_a_home_that_cannot_read_a_request_gives_the_file_up_for_all(
+    shared: SharedGrid, tmp_path: Path
+) -> None:
+    said = shared(
+        f"""
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        file = MPI.File.Open(world, {str(tmp_path / "data")!r}, MPI.MODE_RDWR | MPI.MODE_CREATE)
+        if world.rank == 1:
+            grid = file._grid
+            grid.engine.connections.send(grid.home, grid._head + b"\\x01short", ())
+            try:
+                file.Write_at(0, b"lost")
+            except MPI.Exception as error:
+                print(error.error_class == MPI.ERR_REVOKED, error)
+            world.send("after it", 0)
+        else:
+            print(world.recv(source=1))
+            try:
+                file.Get_size()
+            except MPI.Exception as error:
+                print(error.error_class == MPI.ERR_OTHER, *error.__notes__)
+        file.Close()
+        """
+    )
+    assert said[0][0] == "after it"
+    assert said[0][1].startswith("True the file was given up here, since rank 1")
+    assert said[1][0].startswith("True rank 0")
+    assert "has given the file up, since it was broken there" in said[1][0]
+    assert any("Close it here, too" in line for line in said[1])
+
+
 RANDOM = """
     from random import Random
     from mpi4py import MPI

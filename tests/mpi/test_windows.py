@@ -725,6 +725,12 @@ def test_what_cannot_be_read_breaks_its_window_and_not_the_connection(shared: Sh
             for body in (), (memoryview(b"data"),):  # a peer of another version
                 traffic.engine.connections.send(there, traffic._head + b"\\x01short", body)
             world.send("after it", 1)
+            try:
+                broken.Lock(1)
+                broken.Put(bytes(8), 1)
+                broken.Unlock(1)
+            except MPI.Exception as error:
+                print(error.error_class == MPI.ERR_REVOKED, "has given the window up" in str(error))
         else:
             print(world.recv(source=0))
             try:
@@ -743,7 +749,7 @@ def test_what_cannot_be_read_breaks_its_window_and_not_the_connection(shared: Sh
             assert error.error_class == MPI.ERR_REVOKED, error
         """
     )
-    assert said[0] == ["2"]
+    assert said[0] == ["True True", "2"]
     assert said[1][0] == "after it"
     assert said[1][1].startswith("True the window was given up here, since rank 0")
     assert "has sent what cannot be read" in said[1][1]

@@ -79,7 +79,7 @@ class GridFile:
         self.home_in_words = member_in_words(home, m.engine.name_of(self.home))
         self.is_here = self.home == m.engine.me
         self._mode, self._amode, self._info = mode, amode, dict(info)
-        self._losses = WindowLosses(parent.recovery, m.recovery, m.engine.name_of)
+        self._losses = WindowLosses(parent.recovery, m.recovery, m.engine.name_of, "file", "Close")
         self._disk: OpenFile | None = None
         self._thread: FileThread | None = None
         self._served: FileHome | None = None

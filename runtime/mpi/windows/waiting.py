@@ -49,18 +49,36 @@ class FirstError:
 
 
 class WindowLosses(LossHandler):
-    """Why calls at a window are refused: its communicator is closed, or a rank has given it up."""
+    """Why calls at a window are refused: its communicator is closed, or a rank has given it up.
 
-    def __init__(self, parent: Recovery, own: Recovery, name_of: Callable[[int], str]) -> None:
-        """Know the communicator of the program, and the duplicate that the window has."""
+    A file of several clusters is given up in the same way.
+    """
+
+    def __init__(
+        self,
+        parent: Recovery,
+        own: Recovery,
+        name_of: Callable[[int], str],
+        what: str = "window",
+        end: str = "Free",
+    ) -> None:
+        """Know the communicator of the program, and the duplicate that the window has.
+
+        `what` it is called, and the call that ends it.
+        """
         super().__init__()
         self._parent, self._own, self._name_of = parent, own, name_of
+        self._what, self._end = what, end
         self._fault: Exception | None = None
 
     def break_off(self, fault: Exception) -> None:
-        """Refuse calls from now on, with the first such error; the lock is held."""
+        """Refuse calls from now on, with the first such error; the lock is held.
+
+        Others may wait for what is not served here any more, so it is given up everywhere.
+        """
         if self._fault is None:
             self._fault = fault
+            self._own.revoke()
 
     def end(self) -> None:
         """Let it alone again; the lock is held."""
@@ -80,9 +98,10 @@ class WindowLosses(LossHandler):
         if self._parent.is_closed or by is None:
             return self._parent.error or self._own.error
         return CommunicatorRevoked(
-            f"{self._name_of(by)} has given the window up, since it was broken there",
-            cause="a rank was lost, or the communicator revoked",
-            cure="Free it here, too, and make another one of the communicator that Shrink returns",
+            f"{self._name_of(by)} has given the {self._what} up, since it was broken there",
+            cause="a rank was lost, the communicator revoked, or what one has sent cannot be read",
+            cure=f"{self._end} it here, too, and make another one, after a loss of the communicator"
+            " that Shrink returns",
         )
 
 
