@@ -221,6 +221,7 @@ class WindowTarget:
         runs = unpacked(body[:end]) if header.runs else [block(0, header.length)]
         if any(one.length < 0 or one.times < 0 for one in runs):
             raise Malformed("a block has less than no bytes")
+        runs = [one for one in runs if one.length and one.times]  # else no bytes 2^60 times
         size, data = size_of(runs), body[end:]
         if header.kind != RequestKind.PUT and size > AT_ONCE:
             raise Malformed(f"{size} bytes are more than the {AT_ONCE} of one request")

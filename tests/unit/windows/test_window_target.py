@@ -111,6 +111,13 @@ def test_a_request_that_cannot_be_served_is_answered_and_harms_no_other(name: st
     assert memory == b"1234"
 
 
+def test_blocks_without_bytes_take_no_time_however_many() -> None:
+    memory = bytearray(b"1234")
+    nothing = packed([Run(0, 0, 0, 1 << 60), Run(0, 1, 1, 0)])
+    assert ask(target_of(memory), RequestKind.PUT, nothing, runs=2) == []
+    assert memory == b"1234"
+
+
 def test_who_waits_for_the_lock_goes_on_when_it_is_given_back_or_its_holder_lost() -> None:
     target = target_of(bytearray(4))
     exclusive = RequestHeader(RequestKind.LOCK, 1)
