@@ -86,6 +86,8 @@ def scan(
             found[below] = (UNREAD, 0, 0, 0, f"a folder that cannot be read: {fault.strerror}")
             continue
         for entry in entries:
+            if len(found) > most:
+                return found
             path = f"{below}/{entry.name}" if below else entry.name
             is_folder = entry.is_dir(follow_symlinks=False)
             if ignored(f"{path}/" if is_folder else path):
@@ -98,8 +100,6 @@ def scan(
                 is_long = len(os.fsencode(path)) > LONGEST_PATH
                 found[f"{below}/..." if is_long else path] = (UNREAD, 0, 0, 0, str(fault.strerror))
                 continue
-            if len(found) > most:
-                return found
             if is_folder:
                 ahead.append(path)
     return found

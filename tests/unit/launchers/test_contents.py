@@ -151,9 +151,33 @@ def test_a_list_of_files_is_read_no_further_once_nobody_wants_it() -> None:
         contents.unpacked(listing(*map(str, range(5000))), lambda: next(asked))
 
 
+NOBODY = 65534
+
+
 def test_a_list_of_too_many_files_ends_where_it_is_too_long(tmp_path: Path) -> None:
     for number in range(20):
         (tmp_path / f"{number // 5}").mkdir(exist_ok=True)
         (tmp_path / f"{number // 5}" / f"{number}").touch()
     assert len(scan(str(tmp_path))) == 24
     assert len(scan(str(tmp_path), most=10)) == 11
+
+
+def test_a_list_of_too_many_that_cannot_be_looked_at_ends_there_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    for number in range(20):
+        (closed / f"{number}").touch()
+    closed.chmod(0o444)  # its names can be read, and no more
+    tmp_path.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    user = os.geteuid()
+    os.seteuid(user or NOBODY)
+    try:
+        found = scan(".", most=10)
+    finally:
+        os.seteuid(user)
+        closed.chmod(0o755)
+    assert len(found) == 11
+    assert found["closed/0"][0] == UNREAD
