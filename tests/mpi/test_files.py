@@ -250,9 +250,10 @@ def test_what_is_wrong_at_one_rank_or_beyond_any_file_holds_nobody_up(
         tried(lambda: me and file.Write_at(last // 4, bytes(8)))
         tried(lambda: file.Write_at(0, bytes(4)))
         file.Close()
+        tried(lambda: MPI.File.Open(world, "data", info=None if me else MPI.INFO_NULL))
         """
     )
-    assert all(len(said[rank]) == 7 for rank in range(2))
+    assert all(len(said[rank]) == 8 for rank in range(2))
     for rank in range(2):
         assert said[rank][0].endswith(f"the position {(1 << 63) + 9} is beyond the end of any file")
         assert "the shared file pointer is at" in said[rank][2]
@@ -263,6 +264,8 @@ def test_what_is_wrong_at_one_rank_or_beyond_any_file_holds_nobody_up(
     assert said[0][4].endswith("5 bytes are no whole number of elementary types of 4 bytes")
     assert said[0][5] == "done"
     assert said[1][5].endswith(": no file is so long")
+    assert said[1][7].startswith("Argument 'info' has incorrect type")
+    assert said[0][7].endswith("rank 1 could not do its part: TypeError: " + said[1][7])
 
 
 @on("1+1")
@@ -271,22 +274,28 @@ def test_who_waits_for_a_file_hears_that_the_communicator_was_revoked(
 ) -> None:
     said = shared(
         f"""
+        import os
         from mpi4py import MPI
         comm = MPI.COMM_WORLD.Dup()
-        file = MPI.File.Open(comm, {str(tmp_path / "data")!r}, MPI.MODE_RDWR | MPI.MODE_CREATE)
+        mode = MPI.MODE_RDWR | MPI.MODE_CREATE | MPI.MODE_DELETE_ON_CLOSE
+        file = MPI.File.Open(comm, {str(tmp_path / "data")!r}, mode)
         try:
             if comm.rank == 0:
+                os.unlink({str(tmp_path / "data")!r})
                 file.Sync()
             else:
                 comm.Revoke()
                 file.Write(b"x")
         except MPI.Exception as error:
             print(error.error_class == MPI.ERR_REVOKED)
-        file.Close()
+        try:
+            file.Close()
+        except MPI.Exception as error:  # it was to be deleted
+            print(error.error_class == MPI.ERR_NO_SUCH_FILE)
         print(file == MPI.FILE_NULL)
         """
     )
-    assert said == {rank: ["True", "True"] for rank in range(2)}
+    assert said == {0: ["True", "True", "True"], 1: ["True", "True"]}
 
 
 @on("1+1")

@@ -652,10 +652,12 @@ class GridFile:
                     self._disk.close()
                 except FileFault as fault:
                     problem = as_mpi_error(fault)
-            if is_over:
-                with steps.goes_on():
+            with steps.goes_on():
+                if is_over:
                     agree(self.comm, problem)
-            else:
+                elif problem is not None:
+                    raise problem
+            if not is_over:
                 self._give_up()
         finally:
             with self.engine.lock:

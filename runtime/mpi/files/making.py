@@ -40,7 +40,6 @@ def make(cls: type[File], comm: Any, filename: Any, amode: Any, info: Any) -> Fi
             cure="Use messages and collectives there, and write at a rank of one cluster",
         )
     check_kind(comm, MPI.Intracomm, "comm")
-    check_kind(info, MPI.Info, "info")
     give_methods()
     write_down("File.Open", comm)
     own = comm.Dup()
@@ -87,6 +86,7 @@ def _opened(own: Any, comm: Any, filename: Any, amode: Any, info: Any) -> GridFi
     native: MPI.File | None = None
     hints: dict[str, str] = {}
     try:
+        check_kind(info, MPI.Info, "info")
         hints = dict(info.items()) if info != MPI.INFO_NULL else {}
         home, path = _home_of(own, os.fsdecode(os.fspath(filename)), hints.get("gcm_home", ""))
         mode = _mode_of(integer(amode))
