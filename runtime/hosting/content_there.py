@@ -67,6 +67,7 @@ class ContentThere:
         )
 
     __eq__ = __bool__ = __len__ = __iter__ = __contains__ = __getitem__ = __array__ = _refuse
+    __reduce_ex__ = _refuse  # it is not copied, nor sent in a call
     __hash__ = None  # type: ignore[assignment]  # as of all that is compared by value
 
 

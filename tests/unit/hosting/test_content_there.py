@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import threading
 from collections import Counter, deque
 from functools import partial
@@ -55,7 +56,11 @@ def test_all_else_is_used_where_it_is(seen: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "use", [bool, len, list, np.asarray, partial(lambda one, other: one == other, 3), hash]
+    "use",
+    [
+        *(bool, len, list, np.asarray, partial(lambda one, other: one == other, 3), hash),
+        *(copy.copy, copy.deepcopy, pickle.dumps),
+    ],
 )
 def test_what_stays_there_is_no_value(seen: Any, use: Any) -> None:
     with pytest.raises(TypeError, match=r"is no value here\. Call a method of it|unhashable"):
