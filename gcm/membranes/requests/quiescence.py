@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 50
 
+_looking = threading.Lock()
+"""Held by who looks at stacks. Two at once would have each other's frames in variables, a circle:
+what the stacks of all threads have would stay until the garbage collector comes.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Visit:
@@ -50,6 +55,11 @@ def visits(members: Collection[Component]) -> list[Visit]:
     calls that complete the round have to get in first. It stays queued, and continues once they run
     again.
     """
+    with _looking:  # a function of its own has the frames, and has ended when the lock is free
+        return _visits(members)
+
+
+def _visits(members: Collection[Component]) -> list[Visit]:
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     found: list[Visit] = []
     stacks = dict(_stable_stacks())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Annotated, Any, Protocol
@@ -450,3 +452,32 @@ def test_a_look_for_calls_in_flight_keeps_nothing_of_what_other_threads_have() -
         assert known[0]() is None
     finally:
         gc.enable()
+
+
+def test_several_who_look_at_once_keep_nothing_either() -> None:
+    known: list[weakref.ref[Slow]] = []
+
+    def hold() -> None:
+        held = Slow()
+        known.append(weakref.ref(held))
+        time.sleep(0.0005)
+
+    def look() -> None:
+        while len(known) < 500:
+            assert visits(()) == []
+
+    threads = [threading.Thread(target=look) for _ in range(2)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    gc.disable()
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in range(500):
+            hold()
+        for thread in threads:
+            thread.join()
+        assert [one() for one in known] == [None] * 500
+    finally:
+        gc.enable()
+        sys.setswitchinterval(interval)
