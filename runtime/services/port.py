@@ -154,7 +154,7 @@ class ServicePort:
         """Serve a key no more; requests that come nevertheless are dropped."""
         self._services.pop(key, None)
         for known in [one for one in self._streams if one[0] == key]:
-            del self._streams[known]
+            self._streams.pop(known).end()
 
     def arrived(self, key: bytes, header: bytes, parcel: IncomingBody) -> None:
         """Take a request whose body is here or begins to come in."""
@@ -206,12 +206,12 @@ class ServicePort:
 class _Stream:
     """The requests of one source to one service that are not served yet."""
 
-    __slots__ = ("_is_broken", "_key", "_port", "_service", "_source", "requests")
+    __slots__ = ("_has_ended", "_key", "_port", "_service", "_source", "requests")
 
     def __init__(self, key: bytes, source: int, service: Service, port: ServicePort) -> None:
         self._key, self._source, self._service, self._port = key, source, service, port
         self.requests: deque[_Request] = deque()
-        self._is_broken = False
+        self._has_ended = False
 
     def advance(self) -> None:
         """Serve what can be served now, and let the next bodies come in.
@@ -220,16 +220,21 @@ class _Stream:
         which other services and messages come.
         """
         try:
-            if not self._is_broken:
+            if not self._has_ended:
                 self._advance()
         except Exception as fault:
-            self._is_broken = True
+            self._has_ended = True
             _log.exception("a request of process %d cannot be read", self._source)
             self._port.carry_out(self._key, self._service.broken(self._source, fault))
-        if self._is_broken:
-            for one in self.requests:
-                one.pass_over()
-            self.requests.clear()
+        if self._has_ended:
+            self.end()
+
+    def end(self) -> None:
+        """Serve nothing more: what is here, or comes in, is for nobody."""
+        self._has_ended = True
+        for one in self.requests:
+            one.pass_over()
+        self.requests.clear()
 
     def _advance(self) -> None:
         requests, service, source = self.requests, self._service, self._source

@@ -161,6 +161,19 @@ def test_requests_to_a_closed_key_are_dropped() -> None:
     assert log.served == []
 
 
+def test_what_waits_at_a_key_that_is_closed_comes_in_for_nobody() -> None:
+    log = Log()
+    port, _ = port_with(log)
+    late, held = Body(1, b"late", late=True), Body(2, b"data")
+    port.arrived(KEY, b"a", late)
+    port.arrived(KEY, HOLD, Body(2, b""))
+    port.arrived(KEY, b"b", held)
+    port.close(KEY)
+    late.come()
+    assert held.done
+    assert [one[1] for one in log.served] == [HOLD]
+
+
 def test_several_requests_in_one_are_served_one_after_the_other_and_may_hold_up_the_rest() -> None:
     log = Log()
     port, _ = port_with(log)
