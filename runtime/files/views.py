@@ -89,8 +89,7 @@ class View:
         whole, rest = divmod(left, self.size)
         start = base + tile * self.extent
         if whole:
-            tiles = repeated(self.runs, whole, self.extent)
-            found += [one.moved(start) for one in tiles]
+            found += repeated([one.moved(start) for one in self.runs], whole, self.extent)
         if rest:
             tail = split(self.runs, rest)[0]
             found += [one.moved(start + whole * self.extent) for one in tail]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -40,6 +41,7 @@ from runtime.windows.runs import bounds_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from runtime.files.accesses import AccessPiece
     from runtime.files.home import DiskJob, DiskOutcome
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.membership import CommunicatorMembers
@@ -85,7 +87,8 @@ class GridFile:
         self._served: FileHome | None = None
         self._asked: dict[int, AskedHome] = {}
         self._unfinished: list[FileAccess] = []
-        self._token = self._access = self._position = 0
+        self._token = self._position = 0
+        self._accesses = count(1)
         self._is_atomic, self._queue = False, AccessQueue()
         self._split: tuple[str, FileAccess] | None = None
         self._view, self._types, self._representation = BYTES, (MPI.BYTE, MPI.BYTE), "native"
@@ -271,14 +274,18 @@ class GridFile:
             memory = spec.pack()
         memory = memory if memory.format == "B" else memory.cast("B")
         access = FileAccess(self, memory, then)
+        pieces: list[AccessPiece] = []
+        if not shared:
+            if offset is None:
+                with self.engine.lock:
+                    offset = self._position
+                    self._position += size // unit
+            pieces = self._pieces(offset, size, reads=reads)
         with self.engine.lock:
             if shared:
                 self._begin_shared(access, size, reads=reads)
             else:
-                if offset is None:
-                    offset = self._position
-                    self._position += size // unit
-                self._begin_at(access, offset, size, reads=reads)
+                access.begin(pieces, self._queue)
             self._unfinished = [one for one in self._unfinished if not one.done]
             self._unfinished.append(access)
         return access
@@ -289,15 +296,22 @@ class GridFile:
             text = f"{size} bytes are no whole number of elementary types of {unit} bytes"
             raise FileFault("ERR_IO", text)
 
-    def _begin_at(self, access: FileAccess, offset: int, size: int, *, reads: bool) -> None:
-        self._access += 1
+    def _pieces(self, offset: int, size: int, *, reads: bool) -> list[AccessPiece]:
+        """Return the requests of an access; raises FileFault.
+
+        That takes long in a view of many small blocks: others go on if the lock is not held.
+        """
         runs = self._view.runs_of(offset, size)
         if (end := bounds_of(runs)[1]) > LAST_PLACE:  # or the lock of an atomic one would stay
-            access.fail(FileFault("ERR_ARG", f"the access would end at {end}: no file is so long"))
-            return
-        kind = _READ if reads else _WRITE
-        pieces = requests_of(kind, runs, self._access, atomic=self._is_atomic)
-        access.begin(pieces, self._queue)
+            raise FileFault("ERR_ARG", f"the access would end at {end}: no file is so long")
+        number = next(self._accesses)
+        return [*requests_of(_READ if reads else _WRITE, runs, number, atomic=self._is_atomic)]
+
+    def _begin_at(self, access: FileAccess, offset: int, size: int, *, reads: bool) -> None:
+        try:
+            access.begin(self._pieces(offset, size, reads=reads), self._queue)
+        except FileFault as fault:
+            access.fail(fault)
 
     def _begin_shared(self, access: FileAccess, size: int, *, reads: bool) -> None:
         """Begin an access where the shared pointer is once the home has told it."""
