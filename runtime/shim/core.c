@@ -164,7 +164,7 @@ enum { FATAL, TOLD, BLAMED, ABORT, FINALIZE, DUPLICATE, BEGIN_DUPLICATE, FREE_CO
        TESTALL, TESTANY, TESTSOME, OWN, ATTRIBUTE, FIRST_ROW };
 
 static void begin_as_child(void) {
-    if (life == UP) life = IN_CHILD;
+    if (functions && life != AFTER) life = IN_CHILD;
 }
 
 EXPORTED void gcm_install(Object **given) {
@@ -233,11 +233,14 @@ static int keep_end_of_program(void) {
     return 1;
 }
 
+static void not_now(const char *name);
+
 /* Ask Python; its answer is not negative if the call has succeeded, else the error with a minus. */
 static long ask(int function, const Word *words, int count) {
     Object *arguments[24], *answer;
     long value = -(long)MPI_ERR_OTHER; /* whatever happens there, it is no success */
     if (UNLIKELY(!functions)) python_has_ended();
+    if (UNLIKELY(life == IN_CHILD)) not_now("MPI"); /* of requests, for which nothing else looks */
     if (UNLIKELY(function == FATAL || function == ABORT)) ends_all = 1;
     if (UNLIKELY(!is_attached)) {      /* once for a thread: its state stays, without the lock */
         if (!python.state()) {         /* a thread of Python has one */
@@ -727,6 +730,7 @@ static int level = MPI_THREAD_SINGLE;
 static pthread_t first_thread;
 
 static int begin_at(int asked, int *provided) {
+    if (life == IN_CHILD) not_now("MPI_Init");
     if (life != BEFORE || !functions) {
         const char *when = life == UP ? "MPI_Init: it is called twice"
                                       : "MPI_Init: it is called after MPI_Finalize";

@@ -23,6 +23,7 @@ int main(int argc, char **argv) {
     const char *fault = argc > 1 ? argv[1] : "";
     int rank, size, x = 1, y[4];
     if (!strcmp(fault, "early")) MPI_Barrier(MPI_COMM_WORLD);
+    if (!strcmp(fault, "forked") && !fork()) MPI_Init(&argc, &argv);
     MPI_Init(&argc, &argv);
     MPI_Comm w = MPI_COMM_WORLD;
     MPI_Comm_rank(w, &rank);
@@ -40,9 +41,13 @@ int main(int argc, char **argv) {
         return 1;
     if (!strcmp(fault, "forked")) {
         int end;
+        MPI_Request request;
+        MPI_Irecv(y, 1, MPI_INT, rank, 0, w, &request);
         if (!fork()) MPI_Barrier(w);
-        wait(&end);
-        x = !WIFEXITED(end) || WEXITSTATUS(end) != 1;
+        if (!fork()) MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (x = 0; wait(&end) > 0;) x += !WIFEXITED(end) || WEXITSTATUS(end) != 1;
+        MPI_Send(&x, 1, MPI_INT, rank, 0, w);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Allreduce(&x, y, 1, MPI_INT, MPI_SUM, w);
         MPI_Finalize();
         return y[0];
