@@ -415,10 +415,14 @@ static int is_any_ours(int count, const MPI_Request *requests) {
     return 0;
 }
 
-/* The error handler is that of the communicator of the request. */
+/* The error handler is that of the communicator of the request, or of its window; no communicator
+   has the handle of a window. */
 static int from_request(long answer, void *caller) {
     if (answer >= 0) return MPI_SUCCESS;
-    return failed((MPI_Comm)(uintptr_t)ask(BLAMED, NULL, 0), (int)-answer, caller);
+    uintptr_t blamed = (uintptr_t)ask(BLAMED, NULL, 0);
+    MPI_Win win = (MPI_Win)blamed;
+    if (grid_window(win)) return failed_in(MPI_COMM_WORLD, win, (int)-answer, caller, NULL);
+    return failed((MPI_Comm)blamed, (int)-answer, caller);
 }
 
 /* What Python answers, which writes a null handle in place of what has gone. */

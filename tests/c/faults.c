@@ -16,6 +16,7 @@ static void told(const char *what, int code) {
            : class == MPI_ERR_ROOT ? "root" : class == MPI_ERR_COMM ? "comm"
            : class == MPI_ERR_ARG ? "argument" : class == MPI_ERR_BUFFER ? "buffer"
            : class == MPI_ERR_OP ? "op" : class == MPI_ERR_REQUEST ? "request"
+           : class == MPI_ERR_RMA_RANGE ? "range"
            : class == MPI_ERR_UNSUPPORTED_OPERATION ? "unsupported" : "another");
 }
 
@@ -85,6 +86,17 @@ int main(int argc, char **argv) {
         told("types", MPI_Alltoallw(y, ones, places, NULL, &x, ones, places, NULL, w));
         if (rank == 0) /* it says it is received where it is sent from */
             told("own part", MPI_Gatherv(y + 1, 1, MPI_INT, y, ones, (int[4]){1, 0, 2, 3}, MPI_INT, 0, w));
+        MPI_Win win;
+        MPI_Win_create_dynamic(MPI_INFO_NULL, w, &win);
+        MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+        MPI_Comm_set_errhandler(w, MPI_ERRORS_ARE_FATAL);
+        MPI_Win_lock_all(0, win);
+        MPI_Rget(&x, 1, MPI_INT, size - 1 - rank, 8, 1, MPI_INT, win, &request);
+        told("nothing attached", MPI_Wait(&request, MPI_STATUS_IGNORE));
+        MPI_Win_unlock_all(win);
+        MPI_Win_free(&win);
+        MPI_Comm_set_errhandler(w, MPI_ERRORS_RETURN);
+        told("no memory", MPI_Win_create(NULL, 8, 1, MPI_INFO_NULL, w, &win));
         MPI_Finalize();
         return 0;
     }

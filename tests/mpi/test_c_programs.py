@@ -64,6 +64,8 @@ def test_errors_that_the_program_handles_have_the_codes_of_mpi_and_a_line_each(
         "no flag": "argument",
         "file": "unsupported",
         "freed": "comm",
+        "nothing attached": "range",
+        "no memory": "argument",
         "truncated": "truncate",
         "root": "root",
         "places": "buffer",

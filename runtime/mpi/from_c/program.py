@@ -182,6 +182,7 @@ class CallsFromC:
 
     def _free_window(self, handle: int) -> int:
         self._values.free_window(handle, raised)
+        self._requests.forget(handle)
         return 0
 
     def _free_type(self, handle: int) -> int:

@@ -46,7 +46,7 @@ class Requests:
     def keep(self, thing: Any, comm: int = 0) -> int:
         """Return the handle of a request or a message; raises MPI.Exception if there is none.
 
-        `comm` is the handle of its communicator, whose error handler is that of the request.
+        `comm` is the handle of its communicator or window, which has the error handler for it.
         """
         try:  # in one step, since threads may begin requests at once
             number = self._free.pop()
@@ -66,8 +66,14 @@ class Requests:
         return thing
 
     def blamed(self) -> int:
-        """Return the handle of the communicator of the request that this thread saw fail."""
+        """Return the handle of the communicator or window of the request that this thread saw fail."""
         return int(getattr(self._blamed, "comm", self._world))
+
+    def forget(self, win: int) -> None:
+        """Let requests of a window that is freed have the error handler of COMM_WORLD."""
+        for number, one in list(self._comms.items()):  # other threads begin some
+            if one == win:
+                self._comms[number] = self._world
 
     def _of(self, number: int) -> Any:
         self._blamed.comm = self._comms.get(number, self._world)

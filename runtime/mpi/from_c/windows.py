@@ -62,6 +62,8 @@ class WindowCalls(Calls):
     def _create(self, base: int, size: int, unit: int, info: int, comm: int, _: int) -> int:
         if size < 0:
             raise MPI.Exception(MPI.ERR_SIZE)
+        if size:
+            check_given(base)
         memory = MPI.buffer.fromaddress(base, size) if size else None
         return self._made("Create", comm, memory, unit, MPI.Info.fromhandle(info))
 
@@ -114,10 +116,10 @@ class WindowCalls(Calls):
 
     def _begun_access(self, name: str, prepare: Callable[..., tuple[Any, ...]], arity: int) -> Call:
         def call(*words: int) -> int:
+            win = words[arity - 1]
             with _as_mpi(name):
-                grid = self._grid(words[arity - 1])
-                request = getattr(grid, name)(*prepare(*words[: arity - 1]))
-            return self._requests.keep(request)
+                request = getattr(self._grid(win), name)(*prepare(*words[: arity - 1]))
+            return self._requests.keep(request, win)
 
         return call
 
