@@ -84,6 +84,25 @@ int main(int argc, char **argv) {
     MPI_Comm_free(&copy);
     printf("%d idup: %d\n", rank, sum);
 
+    MPI_Comm without, copies[3]; /* rank 1 begins its duplicate last, and is not in the other ones */
+    MPI_Request several[3];
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 1 ? MPI_UNDEFINED : 0, 0, &without);
+    if (rank == 1) MPI_Recv(&got, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Comm_idup(MPI_COMM_WORLD, &copies[0], &several[0]);
+    if (rank != 1) {
+        MPI_Comm_idup(without, &copies[1], &several[1]);
+        MPI_Comm_idup(without, &copies[2], &several[2]);
+        MPI_Barrier(without);
+        MPI_Comm_free(&without);
+    }
+    if (rank == 0) MPI_Send(&rank, 1, MPI_INT, 1, 9, MPI_COMM_WORLD);
+    MPI_Waitall(rank == 1 ? 1 : 3, several, MPI_STATUSES_IGNORE);
+    for (int at = 0; at < (rank == 1 ? 1 : 3); at++) {
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, copies[at]);
+        printf("%d idup %d of those apart: %d\n", rank, at, sum);
+        MPI_Comm_free(&copies[at]);
+    }
+
     MPI_Comm half, other, merged;
     int local, remote, place, is_inter, token = rank;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);

@@ -214,9 +214,15 @@ def _arranged(native: MPI.Intracomm, topology: Topology) -> MPI.Comm:
 
 def add_dense(made: CommunicatorMembers) -> None:
     """Give a communicator with gaps one without, on which its collectives run."""
-    if made.gaps:
-        group = tuple(one for one in made.group if one not in made.gaps)
-        made.dense = over(made.engine, group, derived_context(made.context, "dense"))
+    made.dense = dense_of(made, made.context)
+
+
+def dense_of(members: CommunicatorMembers, context: bytes) -> Any:
+    """Return what collectives run on of a communicator with these members; None without gaps."""
+    if not members.gaps:
+        return None
+    group = tuple(one for one in members.group if one not in members.gaps)
+    return over(members.engine, group, derived_context(context, "dense"))
 
 
 def inherit(parent: CommunicatorMembers, made: Any) -> Any:
@@ -231,10 +237,19 @@ def inherit(parent: CommunicatorMembers, made: Any) -> Any:
 
 
 def duplicate(
-    comm: MPI.Comm, members: CommunicatorMembers, native: MPI.Intracomm, inner: MPI.Intracomm
+    kind: type[MPI.Comm],
+    members: CommunicatorMembers,
+    native: MPI.Intracomm,
+    inner: MPI.Intracomm,
+    *,
+    context: bytes,
+    dense: Any,
 ) -> Any:
-    """Return a duplicate of the same class, over duplicates of its native communicators."""
-    engine, context = members.engine, members.next_context("Dup")
+    """Return a duplicate of a class, over duplicates of the native communicators of `members`.
+
+    `dense` is what its collectives run on where there are gaps.
+    """
+    engine = members.engine
     if members.is_inter:
         both = members.group, members.peers
         made = inter(engine, *both, native=native, inner=inner, context=context)
@@ -242,9 +257,9 @@ def duplicate(
         topology = members.topology
         gaps = members.gaps
         made = intra(engine, members.group, native, inner, context, topology=topology, gaps=gaps)
-    add_dense(made)
+    made.dense = dense
     remember(made)
-    return hand_down(comm, inherit(members, wrap(made, type(comm))))
+    return hand_down(members.native, inherit(members, wrap(made, kind)))
 
 
 def near_or_null(native: _Comm, parent: MPI.Comm | None = None) -> _Comm:

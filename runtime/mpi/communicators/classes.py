@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+import ctypes
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,11 @@ def wrap(members: CommunicatorMembers, kind: type[Any] | None = None) -> Any:
     comm: Any = MPI.Comm.__new__(kind or class_of(members), members.native)
     comm._members = members
     return comm
+
+
+def give_handle(comm: MPI.Comm, native: MPI.Comm) -> None:
+    """Let a communicator have the handle of another one from now on."""
+    ctypes.memmove(MPI._addressof(comm), MPI._addressof(native), MPI._sizeof(MPI.Comm))
 
 
 def near(native: MPI.Comm) -> Any:

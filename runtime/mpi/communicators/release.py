@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
 from runtime.mpi.communicators.attributes import free_native
+from runtime.mpi.communicators.classes import give_handle
 from runtime.mpi.progress.operations import POLLED, Operation, Steps
 
 if TYPE_CHECKING:
@@ -33,8 +33,9 @@ class CommunicatorRelease(Operation):
         return POLLED
 
     def is_due(self) -> bool:
-        """Return whether no collective and no receive is pending."""
-        return self._last.done and not self._members.box.matcher.pending()
+        """Return whether no collective and no receive is pending, and no duplicate to be begun."""
+        m = self._members
+        return self._last.done and not m.box.matcher.pending() and not m.copies_to_begin
 
     def leave(self) -> None:
         """Let the engine forget the communicator."""
@@ -68,21 +69,15 @@ def release(comm: MPI.Comm, members: CommunicatorMembers) -> CommunicatorRelease
     with engine.lock:
         if ending.is_due():
             ending.leave()
-            _forget_handle(comm)
+            give_handle(comm, MPI.COMM_NULL)
             free_native(members)
             members.inner.Free()
             ending.finish()
         else:
-            _forget_handle(comm)
+            give_handle(comm, MPI.COMM_NULL)
             engine.leave_alone(ending)
     return ending
 
 
 def _nothing() -> Steps:
     yield ()
-
-
-def _forget_handle(comm: MPI.Comm) -> None:
-    """Set the handle of a communicator to COMM_NULL without freeing it."""
-    null = MPI.Comm()
-    ctypes.memmove(MPI._addressof(comm), MPI._addressof(null), MPI._sizeof(MPI.Comm))

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 
 from runtime.mpi.communicators.attributes import face_of, remembered
+from runtime.mpi.communicators.background import Followed
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.from_c.library import COMMUNICATOR, GROUP, ShimLibrary
 from runtime.mpi.from_c.program import CallsFromC
 from runtime.mpi.from_c.values import Values, native_handle
 from runtime.mpi.process import native_code
 from runtime.mpi.progress.predefined import predefined
+from runtime.mpi.requests.requests import new_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,11 +50,17 @@ class SharedValues(Values):
         hints = MPI.Info.fromhandle(info)
         return native_handle(self.comm(handle).Dup(hints if hints != MPI.INFO_NULL else None))
 
-    def begin_duplicate(self, handle: int, info: int) -> tuple[int, MPI.Request]:
-        """Return the handle of a duplicate, and the request that says when it may be used."""
-        hints = MPI.Info.fromhandle(info)
-        made, request = self.comm(handle).Idup(hints if hints != MPI.INFO_NULL else None)
-        return native_handle(made), request
+    def begin_duplicate(self, handle: int, info: int, give: Callable[[int], None]) -> MPI.Request:
+        """Begin a duplicate, and give its handle as soon as it is known; return its request."""
+        hints, of = MPI.Info.fromhandle(info), self.comm(handle)
+        request: Any
+        made, request = of.Idup(hints if hints != MPI.INFO_NULL else None)
+        if made:
+            give(native_handle(made))
+            found: MPI.Request = request
+            return found
+        end = Followed((request._operation,), lambda: give(native_handle(made)))
+        return new_request(of._members, end)
 
     def free(self, handle: int) -> int:
         """Free a communicator with its native one: FREED in `core.c`."""

@@ -155,9 +155,10 @@ class CallsFromC:
         return self._values.duplicate(parent, info)
 
     def _begin_duplicate(self, parent: int, info: int, made: int) -> int:
-        handle, request = self._values.begin_duplicate(parent, info)
-        write_handle(made, 0, handle)
-        return self._requests.keep(request, parent)
+        def give(handle: int) -> None:
+            write_handle(made, 0, handle)
+
+        return self._requests.keep(self._values.begin_duplicate(parent, info, give), parent)
 
     def _free_comm(self, handle: int) -> int:
         self._own_functions.forget(handle)

@@ -66,7 +66,7 @@ class Requests:
         return thing
 
     def blamed(self) -> int:
-        """Return the handle of the communicator or window of the request that this thread saw fail."""
+        """Return the handle of what the request is of that this thread saw fail."""
         return int(getattr(self._blamed, "comm", self._world))
 
     def forget(self, win: int) -> None:

@@ -9,11 +9,10 @@ from typing import Any
 
 from mpi4py import MPI
 
-from runtime.mpi.communicators.background import await_earlier, in_background
-from runtime.mpi.communicators.children import attendance_of
+from runtime.mpi.communicators.background import Followed, NativeDuplicate, await_earlier
 from runtime.mpi.communicators.classes import near
 from runtime.mpi.communicators.groups import Group, spans_clusters
-from runtime.mpi.communicators.members import everybody_in, members_behind
+from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.from_c.library import COMMUNICATOR, GROUP, OPERATION, TYPE, WINDOW, ShimLibrary
 from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.specs import EMPTY, Given, Spec, is_dense
@@ -84,6 +83,10 @@ class Values:
         self._own = MPI.COMM_SELF.Dup()
         """Of this all tokens are copies; it has none of the attributes of the program."""
         self._me = MPI.COMM_SELF.Get_group()
+        self._to_copy: list[int] = []
+        """The tokens of which duplicates are begun, but not known yet; each time once."""
+        self._freed: list[int] = []
+        """Those of them that the program has freed."""
 
     # --- communicators and groups -----------------------------------------------------------------
 
@@ -104,7 +107,7 @@ class Values:
             await_earlier(members.engine, 1)
             token = self._own.Dup()
             handle = native_handle(token)
-            self.remember(handle, comm)
+            self.remember(handle, comm, comm.Get_rank(), comm.Get_size())
         found = MPI.Comm.fromhandle(parent).Get_errhandler() if handler is None else handler
         MPI.Comm.Set_errhandler(token, found)
         self._kept[handle] = comm, token
@@ -117,10 +120,9 @@ class Values:
         is_known = handle in self.comms or handle == native_handle(MPI.COMM_WORLD)
         return handle if is_known else self.hand_out(comm, handler=MPI.ERRORS_ARE_FATAL)
 
-    def remember(self, handle: int, comm: Any, alike: Any = None) -> None:
-        """Let a token stand for a communicator, which may have the ranks of one that is `alike`."""
-        ranks = comm if alike is None else alike
-        self.library.remember(handle, COMMUNICATOR, ranks.Get_rank(), ranks.Get_size())
+    def remember(self, handle: int, comm: Any, rank: int, size: int) -> None:
+        """Let a token stand for a communicator, in which this process has a rank."""
+        self.library.remember(handle, COMMUNICATOR, rank, size)
         self.comms[handle] = comm
 
     _kept: dict[int, tuple[Any, Any]] = {}  # noqa: RUF012 - a process has one program
@@ -129,55 +131,73 @@ class Values:
     def duplicate(self, handle: int, info: int) -> int:
         """Return the handle of a duplicate."""
         token = self._copied_token(handle, info)
-        return self._stands_for(token, self.comm(handle).Dup(), handle)
+        of = self.comm(handle)
+        return self._stands_for(token, of.Dup(), of.Get_rank(), of.Get_size())
 
-    def begin_duplicate(self, handle: int, info: int) -> tuple[int, MPI.Request]:
-        """Return the handle of a duplicate, and the request that says when it may be used.
+    def begin_duplicate(self, handle: int, info: int, give: Callable[[int], None]) -> MPI.Request:
+        """Begin a duplicate, and give its handle as soon as it is known; return its request.
 
         No member waits for others: the token of COMM_WORLD is one of the whole cluster.
         """
-        given, of = self._token(handle), self.comm(handle)
-        token, begun = MPI.Comm.Idup(given, _hints(info))
-        if not token:
-            begun.Wait()  # this MPI gives the handle at the end
-        MPI.Comm.Set_errhandler(token, given.Get_errhandler())
+        given, of = MPI.Comm.fromhandle(handle), self.comm(handle)
+        handler, rank, size = given.Get_errhandler(), of.Get_rank(), of.Get_size()
+        token = NativeDuplicate(given, _hints(info))
         made, request = of.Idup()
-        members = members_behind(of)
-        if members is not None and begun:
-            both = attendance_of(members, everybody_in(members)).attended(
-                in_background(begun), request._operation
-            )
-            request = new_request(members, both)
-        return self._stands_for(token, made, handle), request
 
-    def _token(self, handle: int) -> MPI.Comm:
-        """Return a token, of which a duplicate can be made now."""
-        found = MPI.Comm.fromhandle(handle)
-        members = members_behind(self.comm(handle))
-        if members is not None:
-            await_earlier(members.engine, found.Get_size())
-        return found
+        def give_token() -> None:
+            MPI.Comm.Set_errhandler(token.made, handler)
+            give(self._stands_for(token.made, made, rank, size))
+
+        def end() -> None:
+            if not is_known:
+                give_token()
+                self._copied(handle)
+
+        is_known = bool(token.made)
+        if is_known:
+            give_token()
+        else:
+            self._to_copy.append(handle)
+        members = members_behind(of)
+        assert members is not None, "the library asks for communicators over clusters"
+        return new_request(members, Followed((token, request._operation), end))
+
+    def _copied(self, handle: int) -> None:
+        """Free a token that had to stay for a duplicate, if the program has freed it."""
+        self._to_copy.remove(handle)
+        if handle in self._freed and handle not in self._to_copy:
+            self._freed.remove(handle)
+            MPI.Comm.fromhandle(handle).Free()
 
     def _copied_token(self, handle: int, info: int) -> MPI.Comm:
         """Return a duplicate of a token: attributes are copied by functions they have for that."""
-        given = self._token(handle)
+        given = MPI.Comm.fromhandle(handle)
+        members = members_behind(self.comm(handle))
+        if members is not None:
+            await_earlier(members.engine, given.Get_size())
         token = given.Dup(_hints(info))
         MPI.Comm.Set_errhandler(token, given.Get_errhandler())
         return token
 
-    def _stands_for(self, token: MPI.Comm, comm: Any, alike: int) -> int:
-        """Let a token stand for a communicator with the ranks of another; return its handle."""
+    def _stands_for(self, token: MPI.Comm, comm: Any, rank: int, size: int) -> int:
+        """Let a token stand for a communicator; return its handle."""
         made = native_handle(token)
-        self.remember(made, comm, self.comm(alike))
+        self.remember(made, comm, rank, size)
         self._kept[made] = comm, token
         return made
 
     def free(self, handle: int) -> int:
-        """Free a communicator, whose token the library frees: LEFT in `core.c`."""
+        """Free a communicator, whose token the library frees: LEFT in `core.c`.
+
+        A token of which a duplicate cannot be made yet is freed later: FREED.
+        """
         self.library.forget(handle, COMMUNICATOR)
         self._kept.pop(handle, None)
         self.comms.pop(handle).Free()
-        return 0
+        if handle not in self._to_copy:
+            return 0
+        self._freed.append(handle)
+        return 1
 
     def hand_out_window(self, win: Any) -> int:
         """Return the handle of a new window over clusters: of a native one of this process."""

@@ -38,6 +38,8 @@ class CommunicatorMembers(CommunicatorRanks):
         """The topology, see `runtime.mpi.communicators.topologies`, or None."""
         self.children = 0
         """How many communicators were derived from it in calls that all its members made."""
+        self.copies_to_begin = 0
+        """How many duplicates cannot be begun natively yet."""
 
     def next_context(self, *how: object) -> bytes:
         """Return the context of the next communicator derived from this one.
