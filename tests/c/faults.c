@@ -16,7 +16,7 @@ static void told(const char *what, int code) {
            : class == MPI_ERR_ROOT ? "root" : class == MPI_ERR_COMM ? "comm"
            : class == MPI_ERR_ARG ? "argument" : class == MPI_ERR_BUFFER ? "buffer"
            : class == MPI_ERR_OP ? "op" : class == MPI_ERR_REQUEST ? "request"
-           : class == MPI_ERR_RMA_RANGE ? "range"
+           : class == MPI_ERR_RMA_RANGE ? "range" : class == MPI_ERR_DISP ? "displacement"
            : class == MPI_ERR_UNSUPPORTED_OPERATION ? "unsupported" : "another");
 }
 
@@ -94,6 +94,16 @@ int main(int argc, char **argv) {
         MPI_Rget(&x, 1, MPI_INT, size - 1 - rank, 8, 1, MPI_INT, win, &request);
         told("nothing attached", MPI_Wait(&request, MPI_STATUS_IGNORE));
         MPI_Win_unlock_all(win);
+        MPI_Win_free(&win);
+        MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+        MPI_Comm_dup(w, &freed);
+        MPI_Comm_set_errhandler(freed, MPI_ERRORS_RETURN);
+        told("operation", MPI_Allreduce(&x, y, 1, MPI_FLOAT, MPI_BAND, freed));
+        told("unit", MPI_Win_create(y, sizeof y, -1, MPI_INFO_NULL, freed, &win));
+        MPI_Win_create(y, sizeof y, 1, MPI_INFO_NULL, freed, &win);
+        MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+        MPI_Win_fence(0, win);
+        told("accumulated", MPI_Accumulate(&x, 1, MPI_FLOAT, 0, 0, 1, MPI_FLOAT, MPI_BAND, win));
         MPI_Win_free(&win);
         MPI_Comm_set_errhandler(w, MPI_ERRORS_RETURN);
         told("no memory", MPI_Win_create(NULL, 8, 1, MPI_INFO_NULL, w, &win));

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from mpi4py import MPI
 
 from runtime.lazy_import import LazyModule
+from runtime.mpi.values.raised_errors import errors_raised
 
 if TYPE_CHECKING:
     import numpy as np
@@ -166,7 +167,8 @@ def _predefined(op_handle: int, type_handle: int) -> ElementReduction:
     op, datatype = MPI.Op.fromhandle(op_handle), MPI.Datatype.fromhandle(type_handle)
     extent = datatype.extent
     tried = [bytearray(extent), 1, datatype]
-    op.Reduce_local(tried, [bytearray(extent), 1, datatype])
+    with errors_raised():
+        op.Reduce_local(tried, [bytearray(extent), 1, datatype])
     return ElementReduction(op, datatype, extent, op.Is_commutative(), is_predefined=True)
 
 

@@ -20,6 +20,7 @@ from runtime.mpi.progress.latest_calls import write_down
 from runtime.mpi.values.faults import Wrong, WrongArgument, as_mpi, check_kind
 from runtime.mpi.values.handles import named_like
 from runtime.mpi.values.numbers import count as as_count
+from runtime.mpi.values.raised_errors import errors_raised
 from runtime.mpi.windows.face import Win, native_handle
 from runtime.mpi.windows.shared_memory import SharedMemory, share
 from runtime.mpi.windows.traffic import port_of
@@ -109,9 +110,11 @@ class _Part:
 def _part_of(own: Any, name: str, given: dict[str, Any]) -> _Part:
     """Return what this process has of a window that a call is to make."""
     if name == "Create_dynamic":
-        return _Part(MPI.Win.Create_dynamic(**given, comm=MPI.COMM_SELF), None)
+        with errors_raised():
+            return _Part(MPI.Win.Create_dynamic(**given, comm=MPI.COMM_SELF), None)
     if name == "Create":
-        native = MPI.Win.Create(**given, comm=MPI.COMM_SELF)
+        with errors_raised():
+            native = MPI.Win.Create(**given, comm=MPI.COMM_SELF)
         has_some = len(native.tomemory()) > 0  # there may be none, or BOTTOM
         memory: Any = given["memory"] if has_some else bytearray()
         bytes_of_it: Any = MPI.buffer.frombuffer(memory, readonly=False)
@@ -122,7 +125,8 @@ def _part_of(own: Any, name: str, given: dict[str, Any]) -> _Part:
         memory = shared.part(own.rank)
     else:
         memory = _allocated(as_count(size))
-    return _Part(MPI.Win.Create(memory, **given, comm=MPI.COMM_SELF), memory, shared)
+    with errors_raised():
+        return _Part(MPI.Win.Create(memory, **given, comm=MPI.COMM_SELF), memory, shared)
 
 
 def _agreed_size(own: Any, size: Any) -> int:

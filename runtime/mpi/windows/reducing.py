@@ -8,6 +8,7 @@ from itertools import product
 from mpi4py import MPI
 
 from runtime.mpi.values.loop import pack_natively, unpack_natively
+from runtime.mpi.values.raised_errors import errors_raised
 from runtime.mpi.windows.layouts import basic_type
 from runtime.windows.requests import BASIC_TYPES, NO_OP, REDUCTIONS, REPLACE
 
@@ -26,7 +27,8 @@ def is_defined(operation: int, basic: int) -> bool:
     datatype = basic_type(basic)
     try:
         one, other = bytearray(datatype.extent), bytearray(datatype.extent)
-        _operation(operation).Reduce_local([one, 1, datatype], [other, 1, datatype])
+        with errors_raised():
+            _operation(operation).Reduce_local([one, 1, datatype], [other, 1, datatype])
     except MPI.Exception:
         return False
     return True
