@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -219,6 +220,7 @@ def _go_on_without_launcher(folder: Path, running: subprocess.Popen[str], ranks:
         for rank in range(ranks):
             _wait_for(folder / f"ready{rank}", running)
         running.send_signal(signal.SIGSTOP)
+        _wait_until_at_rest(running)
         (folder / "at-rest").touch()
         for rank in range(ranks):
             _wait_for(folder / f"found{rank}", running)
@@ -231,6 +233,11 @@ def _go_on_without_launcher(folder: Path, running: subprocess.Popen[str], ranks:
         running.terminate()
         if running.stdout is not None and not running.stdout.closed:
             running.communicate()
+
+
+def _wait_until_at_rest(running: subprocess.Popen[str]) -> None:
+    """Wait for the stop: until the first thread of a process has time for it, the others go on."""
+    os.waitid(os.P_PID, running.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
 
 def _wait_for(file: Path, running: subprocess.Popen[str]) -> None:
