@@ -174,12 +174,13 @@ def test_what_is_printed_is_followed_to_the_end(
     tmp_path: Path,
 ) -> None:
     name = begin()
-    follower = start("logs", "--follow", name, env=environment)
-    assert follower.stdout is not None
-    assert follower.stdout.readline().startswith("begun")
+    shown = tmp_path / "shown"
+    with shown.open("wb") as file:
+        follower = start("logs", "--follow", name, env=environment, stdout=file)
+    await_true(lambda: sorted(shown.read_text().splitlines()) == ["begun 0", "begun 1"])
     (tmp_path / "end").touch()
-    out, _ = follower.communicate(timeout=PATIENCE)
-    assert (follower.returncode, len(out.splitlines())) == (0, 4_001)
+    follower.wait(PATIENCE)
+    assert (follower.returncode, sorted(shown.read_text().splitlines())) == (0, whole())
     assert answer("attach")[0] == 7, "who only follows has not seen its end"
 
 
