@@ -42,9 +42,15 @@ class NoSharedWorld(LaunchError):
     """A native program cannot have one COMM_WORLD over several clusters."""
 
 
-def refused(program: str, cause: str, cure: str) -> NoSharedWorld:
+class OfAnotherMpi(NoSharedWorld):
+    """It is of another MPI than its cluster: each of its ranks would be a world of its own."""
+
+
+def refused(
+    program: str, cause: str, cure: str, kind: type[NoSharedWorld] = NoSharedWorld
+) -> NoSharedWorld:
     """Return the error for a program that cannot see all clusters."""
-    return NoSharedWorld(
+    return kind(
         f"{program} cannot have one MPI_COMM_WORLD over several clusters: {cause}",
         cure=f'{cure}; comm-world="cluster" gives each cluster a world of its own',
     )
@@ -83,6 +89,7 @@ def compiled_shim(
             f"it is built for another MPI ({library}) than the one that its cluster starts "
             f"({compiler} is that of {other})",
             "Build it with this mpicc, or name the mpiexec of its MPI in <mpi command-path=...>",
+            OfAnotherMpi,
         )
     try:
         folder = _folder()

@@ -88,6 +88,11 @@ def test_a_program_of_another_mpi_than_that_of_its_cluster_is_refused_with_both_
     assert "it is built for another MPI (libmpi.so.12) than the one that its cluster" in done.stderr
     assert "is that of Open MPI). Build it with this mpicc" in done.stderr
 
+    compiled(tmp_path, "messages", "openmpi", open_mpi / "mpicc")
+    done = gcm_deploy("--emulate", "1x1x2", "./openmpi/messages", cwd=tmp_path)
+    assert done.returncode != 0, "each rank would be a world of its own"
+    assert "it is built for another MPI (libmpi.so.40) than the one that its cluster" in done.stderr
+
 
 def test_a_c_program_of_open_mpi_survives_the_loss_of_a_rank_with_its_own_constants(
     open_mpi: Path,  # noqa: F811 - the fixture

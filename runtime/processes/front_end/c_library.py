@@ -13,6 +13,7 @@ from runtime.linked_mpi import linked_names
 from runtime.native_mpi import Job
 from runtime.processes.compiled_shim import (
     NoSharedWorld,
+    OfAnotherMpi,
     compiled_shim,
     find_compiler,
     refused,
@@ -29,15 +30,16 @@ def with_c_library(job: Job, folder: str, compiles: Callable[[], None] = lambda:
     """Return a job with the library for its program, if that is linked with an MPI.
 
     Raises NoSharedWorld if it cannot see all clusters, with what to do; where there is one, its own
-    MPI has all ranks, too. `folder` is where it runs. A library that is not there yet takes some
-    seconds, and is told of by `compiles`.
+    MPI has all ranks, too, unless it is not that of the cluster. `folder` is where it runs. A
+    library that is not there yet takes some seconds, and is told of by `compiles`.
     """
     if not job.program.needs_shim:
         return job
     try:
         return _with_library(job, folder, compiles)
     except NoSharedWorld as refusal:
-        if job.program.is_joined or job.program.goes_on:
+        is_one_world = not job.program.is_joined and not isinstance(refusal, OfAnotherMpi)
+        if not is_one_world or job.program.goes_on:
             raise
         _log.info("%s runs with its MPI as it is, on one cluster: %s", job.program.path, refusal)
         return job
