@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from runtime.testing.world.link_load import LinkFault, LinkFaultKind, LinkKind, LinkScenario
+from runtime.testing.world.link_world import play_link
 from runtime.testing.world.load import (
     ClusterShape,
     Fault,
@@ -132,6 +134,17 @@ KEPT_PROGRAMS = {
     ),
 }  # fmt: skip
 
+KEPT_LINKS = {
+    # The world blamed the rank for giving up: what strikes after a second did not count as early,
+    # but the cut lets the first words through only when the other end stands still.
+    "a cut that delays opening until the other end stands still": LinkScenario(
+        1098, LinkKind.RANK, (),
+        (LinkFault(LinkFaultKind.CUT_ONE_WAY, 0.17, 5.0),
+         LinkFault(LinkFaultKind.PAUSE, 1.06, 30.0)),
+        latency=0.1, rate=1e9, room=8 << 10,
+    ),
+}  # fmt: skip
+
 
 @pytest.mark.parametrize("name", KEPT)
 def test_a_world_that_once_failed_is_right(name: str) -> None:
@@ -146,3 +159,8 @@ def test_a_run_that_once_failed_is_right(name: str) -> None:
 @pytest.mark.parametrize("name", KEPT_PROGRAMS)
 def test_a_program_that_once_failed_is_right(name: str) -> None:
     assert play_program(KEPT_PROGRAMS[name]).failures == ()
+
+
+@pytest.mark.parametrize("name", KEPT_LINKS)
+def test_a_link_that_once_failed_is_right(name: str) -> None:
+    assert play_link(KEPT_LINKS[name]).failures == ()

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from gcm.records import dataclass
 from runtime.peers.connections.connection import CALL_TIMEOUT
-from runtime.testing.world.link_load import OPEN, LinkKind, LinkScenario
+from runtime.testing.world.link_load import LinkKind, LinkScenario
 from runtime.transport.lean import HANDSHAKE_SECONDS, HOST_SILENCE
 
 _SOON = 0.5
 """Seconds in which a thread sees that its connection was closed."""
 
-_SHORT = 5.0
-"""Seconds of faults during which a connection opens all the same."""
+_PATIENT = HANDSHAKE_SECONDS - 1.0
+"""Seconds for which both ends wait at least until their connection is open."""
 
 _FOUND_SILENT = 1.5 * 1.25 * HOST_SILENCE
 """Seconds after which each end has given up a host that does not answer."""
@@ -64,11 +64,9 @@ def _opening(world: LinkFindings) -> Iterator[str]:
     """A connection opens where nothing keeps it from that, else its failure is told in time."""
     if world.has_opened:
         return
-    early = [one for one in world.scenario.faults if one.at < OPEN]
     words = "; ".join(f"at {at:.3f} s: {why}" for at, why in world.lost)
-    is_short = sum(one.seconds for one in early) <= _SHORT
-    if is_short and not any(one.ends for one in early):
-        yield f"a connection does not open though nothing hinders it: {words}"
+    if world.scenario.opens_by <= _PATIENT:
+        yield f"a connection does not open though nothing hinders it for long: {words}"
     if not all(why for _, why in world.lost) or not world.lost:
         yield "a connection does not open, and nobody says why"
     elif max(at for at, _ in world.lost) > 2 * HANDSHAKE_SECONDS + _SOON:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from gcm.records import dataclass
+from runtime.testing.world.network import NEVER
 
 
 class LinkKind(StrEnum):
@@ -62,6 +63,9 @@ class LinkStep:
 OPEN = 1.0
 """When links are open, if nothing has happened."""
 
+OPEN_AGAIN = 2.0
+"""Seconds after a fault in which a link that it has kept from opening is open: it asks again."""
+
 HARMLESS_CUT = 11.0
 """Seconds for which a line may be cut without a loss: a host counts as silent after 15 s."""
 
@@ -88,6 +92,15 @@ class LinkScenario:
     def healed_at(self) -> float:
         """When the last fault is over."""
         return max((one.at + one.seconds for one in self.faults), default=0.0)
+
+    @property
+    def opens_by(self) -> float:
+        """When it is open at the latest: what strikes before that delays it, or keeps it closed."""
+        by = OPEN
+        for one in sorted(self.faults, key=lambda one: one.at):
+            if one.at < by:
+                by = NEVER if one.ends else max(by, one.at + one.seconds + OPEN_AGAIN)
+        return by
 
     @property
     def may_lose(self) -> bool:
