@@ -14,6 +14,7 @@ from runtime.cli.inspection import NOTHING_RUNS, followed, only_run
 from runtime.cli.line.options import deploy_command
 from runtime.cli.screens.report import LivingPage
 from runtime.cli.view import recorded
+from runtime.interruptible import has_happened
 from runtime.views.facts import Fact
 
 
@@ -56,7 +57,7 @@ def web(found: argparse.Namespace) -> int:
         for fact in facts:
             page.show([fact])
         page.end()
-        threading.Event().wait()
+        has_happened(threading.Event())
     page.server.close()  # the run may go on, so nothing is said of its end
     return 0
 

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from gcm.cli.output import columns_of
+from runtime.interruptible import has_happened
 from runtime.peers.configuration.folder import PeerFolder, user_credential
 from runtime.peers.configuration.settings import PORT
 from runtime.peers.connections.dialling import MemberDialler
@@ -74,7 +75,7 @@ def web(options: argparse.Namespace) -> int:
     print(server.url, flush=True)
     print("open that in a browser of this machine; Ctrl-C ends it", file=sys.stderr)
     with suppress(KeyboardInterrupt):
-        threading.Event().wait()
+        has_happened(threading.Event())
     server.close()
     return 0
 

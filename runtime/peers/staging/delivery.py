@@ -14,6 +14,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from gcm.records import dataclass
+from runtime.interruptible import next_of
 from runtime.peers.contracts import Staging
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.model import Reason
@@ -112,7 +113,7 @@ def deliver(
                 threads.submit(do, effect)
             if broadcast.is_over:
                 return broadcast.failures
-            found = events.get()()
+            found = next_of(events)()
 
 
 def _is_final(fault: Exception) -> bool:

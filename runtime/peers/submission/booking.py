@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 from typing import Self
 
+from runtime.interruptible import next_of
 from runtime.peers.booking import (
     AskPlaces,
     Booked,
@@ -131,7 +132,7 @@ class Booking:
         """
         self._post(self._settle)
         hosts = None
-        while (outcome := self._outcomes.get()) is not None:
+        while (outcome := next_of(self._outcomes)) is not None:
             hosts = self._taken(outcome)
         return hosts
 
@@ -152,7 +153,7 @@ class Booking:
         self._calls.shutdown()
 
     def _await(self) -> Sequence[BookedHost]:
-        while (outcome := self._outcomes.get()) is None:
+        while (outcome := next_of(self._outcomes)) is None:
             pass
         return self._taken(outcome)
 

@@ -18,6 +18,7 @@ from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.errors import GridError
 from runtime.exit_codes import NEVER_STARTED
 from runtime.hosting.workers import Workers
+from runtime.interruptible import has_happened
 from runtime.launchers.local import LocalLauncher
 from runtime.lifecycle.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
 from runtime.lifecycle.failure_report import first_cause, messages
@@ -289,7 +290,7 @@ class Machine:
 
     def wait(self, timeout: float | None = None) -> Outcome:
         """Return how the run ended, once everything is gone; raises TimeoutError."""
-        if not self._ended.wait(timeout):
+        if not has_happened(self._ended, timeout):
             raise TimeoutError(f"the run was still {self.state} after {timeout:g} s")
         self._thread.join()
         assert self._outcome is not None
