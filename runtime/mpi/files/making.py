@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 
 from mpi4py import MPI
 
-from runtime.calls import LOCAL, NATIVE, every_call
 from runtime.files.faults import FileFault
 from runtime.files.modes import OpenMode, check_mode
 from runtime.mpi.errors import GridMPIError, NotOnTheGrid, tell
@@ -22,6 +21,7 @@ from runtime.mpi.files.file import GridFile
 from runtime.mpi.process.options import handle_as_asked
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.latest_calls import write_down
+from runtime.mpi.values import two_ways
 from runtime.mpi.values.faults import WrongArgument, check_kind
 from runtime.mpi.values.handles import named_like
 from runtime.mpi.values.numbers import integer
@@ -194,14 +194,7 @@ def _mode_of(amode: int) -> OpenMode:
 @cache
 def give_methods() -> None:
     """Give the class of files its methods for files over several clusters, once."""
-    for name, method in vars(_InTheirWay).items():
-        if not name.startswith("_"):
-            setattr(File, name, method)
-    for row in every_call():
-        if row.of == "File" and row.grid != NATIVE and row.name not in vars(File):
-            setattr(File, row.name, _either(row.name, row.how != LOCAL))
-    for name, found in (("group_size", "size"), ("group_rank", "rank")):
-        setattr(File, name, _either_property(name, found))
+    two_ways.give_methods(File, _InTheirWay, _either)
 
 
 def _either(name: str, is_told: bool) -> Callable[..., Any]:
@@ -232,16 +225,6 @@ def _fail(file: File, name: str, fault: Exception) -> None:
         error = as_mpi_error(FileFault(fault.wrong, f"File.{name}: {fault}"))
         error.__suppress_context__ = True
     tell(file, error)
-
-
-def _either_property(name: str, ours: str) -> property:
-    native: Any = getattr(MPI.File, name)
-
-    def found(self: File) -> int:
-        grid = self._grid
-        return int(native.__get__(self) if grid is None else getattr(grid.members, ours))
-
-    return property(found, doc=native.__doc__)
 
 
 def close(file: File) -> None:

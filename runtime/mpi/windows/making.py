@@ -12,11 +12,12 @@ from typing import Any, NoReturn
 from mpi4py import MPI
 
 from gcm.records import dataclass
-from runtime.calls import LOCAL, NATIVE, every_call, of_kind
+from runtime.calls import of_kind
 from runtime.mpi.errors import GridMPIError, NotOnTheGrid, tell
 from runtime.mpi.process.options import handle_as_asked
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.latest_calls import write_down
+from runtime.mpi.values import two_ways
 from runtime.mpi.values.faults import Wrong, WrongArgument, as_mpi, check_kind
 from runtime.mpi.values.handles import named_like
 from runtime.mpi.values.numbers import count as as_count
@@ -189,14 +190,7 @@ def _text_of(problem: Exception) -> str:
 @cache
 def give_methods() -> None:
     """Give the class of windows its methods for windows over several clusters, once."""
-    for name, method in vars(_InTheirWay).items():
-        if not name.startswith("_"):
-            setattr(Win, name, method)
-    for row in every_call():
-        if row.of == "Win" and row.grid != NATIVE and row.name not in vars(Win):
-            setattr(Win, row.name, _either(row.name, row.how != LOCAL))
-    for name, found in (("group_size", "size"), ("group_rank", "rank")):
-        setattr(Win, name, _either_property(name, found))
+    two_ways.give_methods(Win, _InTheirWay, _either)
 
 
 def _either(name: str, is_told: bool) -> Callable[..., Any]:
@@ -240,16 +234,6 @@ def error_of(name: str, fault: WrongArgument | WrongEpoch) -> MPI.Exception:
     error.add_note(f"Win.{name}: {fault}")
     error.__suppress_context__ = True  # it says the same
     return error
-
-
-def _either_property(name: str, ours: str) -> property:
-    native: Any = getattr(MPI.Win, name)
-
-    def found(self: Win) -> int:
-        grid = self._grid
-        return int(native.__get__(self) if grid is None else getattr(grid.members, ours))
-
-    return property(found, doc=native.__doc__)
 
 
 def free(win: Win, fail: Callable[[Win, str, Exception], None] = _fail) -> None:
