@@ -140,7 +140,7 @@ class GridFile:
             if self._served is not None:
                 self._served.begins(source, size)
             return None
-        asked = self._asked.get(told.token)
+        asked = self._asked.get(told.token) if source == self.home else None
         is_answer = told.kind == FileRequestKind.ANSWER and not told.flags
         return asked.room(told.token, size) if is_answer and asked is not None else None
 
@@ -148,7 +148,7 @@ class GridFile:
         """Hear a request, or take an answer."""
         told = FileHeader.of(header)
         if told.kind == FileRequestKind.ANSWER:
-            asked = self._asked.pop(told.token, None)
+            asked = self._asked.pop(told.token, None) if source == self.home else None
             if asked is not None:
                 asked.answer(told.token, told, body)
             return ()
@@ -259,6 +259,12 @@ class GridFile:
     ) -> FileAccess:
         """Begin an access at an offset, at the pointer of this process, or at the shared one."""
         check_use(self._mode, reads=reads, shared=shared)
+        return self._begin_allowed(buffer, offset, reads=reads, shared=shared)
+
+    def _begin_allowed(
+        self, buffer: Any, offset: int | None, *, reads: bool, shared: bool = False
+    ) -> FileAccess:
+        """Begin an access that the mode of the file is known to allow."""
         spec = read(buffer, readonly=not reads)
         size, unit = spec.nbytes, self._view.unit
         self._check_size(size)
@@ -336,11 +342,8 @@ class GridFile:
         base: list[int] = []
         self._together(lambda: base.append(self._number(FileRequestKind.POINTER, sum(sizes))))
         first = self.comm.bcast(base[0] if base else None, 0)
-        mode, self._mode = self._mode, self._mode & ~OpenMode.SEQUENTIAL
-        try:
-            return self._begin(buffer, first + sum(sizes[: self.members.rank]), reads=reads)
-        finally:
-            self._mode = mode
+        place = first + sum(sizes[: self.members.rank])
+        return self._begin_allowed(buffer, place, reads=reads)
 
     def _end(self, access: FileAccess, status: MPI.Status | None) -> None:
         self.engine.waits.wait_for(access)
