@@ -185,9 +185,9 @@ def tell(comm: MPI.Comm | MPI.Win | MPI.File, error: BaseException) -> None:
     handler.Free()
     if is_fatal:
         abort(MPI.Get_error_class(code), error)
-    comm.Call_errhandler(code)
     if is_fatal:
-        leave(MPI.Get_error_class(code))
+        abort_natively(lambda _: comm.Call_errhandler(code), MPI.Get_error_class(code))
+    comm.Call_errhandler(code)
     if is_of_mpi or isinstance(error, GridMPIError):
         raise error
 

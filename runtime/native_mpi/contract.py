@@ -144,6 +144,13 @@ class NativeMpi:
         """Return the first of the last lines of its `mpiexec` that may say why it has ended."""
         return next((one for one in last_lines if not one.startswith(self.noise)), "")
 
+    def abort_in(self, block: bytes) -> tuple[bytes, str]:
+        """Return lines of a rank without its number among its own, and why its MPI aborts.
+
+        That is empty where no line of the block tells of an abort.
+        """
+        return block, ""
+
     def only_interface(self, name: str, others: Sequence[str]) -> str:  # noqa: ARG002 - likewise
         """Return what a descriptor needs to keep ranks off `others`, on interface `name`."""
         return f"the variable or option of that MPI for the interface {name}"

@@ -7,6 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from runtime.native_mpi.contract import MpiWorld, NativeMpi
 
+_ABORT = re.compile(
+    rb"^Abort\((?P<code>-?\d+)\) on node \d+(?: \(rank -?\d+ in comm \d+\))?: "
+    rb"(?:(?P<call>application called MPI_Abort\(.*\n?)|(?P<words>.*))",
+    re.MULTILINE,
+)
+_INNER_NAME = re.compile(r"\b(?:internal_|P)(?:MPI_)?(?=[A-Z])")
 _TOPOLOGY = "HWLOC_XMLFILE"
 _OF_A_USER = (
     "HYDRA_BINDING",
@@ -50,6 +56,24 @@ class Mpich(NativeMpi):
     def open_starter(self, options: Sequence[str]) -> str:
         """Return Hydra where a user has options for it."""
         return "Hydra" if options else ""
+
+    def abort_in(self, block: bytes) -> tuple[bytes, str]:
+        r"""Return lines without the number that a rank has among those of its `mpiexec`.
+
+        >>> line = b"Abort(70) on node 1 (rank 1 in comm 0): Fatal error in internal_Send: "
+        >>> MPICH.abort_in(b"before\n" + line + b"Invalid rank, error stack:\nMPI_Send failed\n")[0]
+        b'before\nFatal error in internal_Send: Invalid rank, error stack:\nMPI_Send failed\n'
+        >>> MPICH.abort_in(line + b"Invalid rank, error stack:\n")[1]
+        'Fatal error in MPI_Send: Invalid rank'
+        """
+        found = _ABORT.search(block)
+        if found is None:
+            return block, ""
+        rest = _ABORT.sub(lambda one: one["words"] or b"", block)
+        if found["call"]:
+            return rest, f"called MPI_Abort({int(found['code'])})"
+        words = found["words"].decode("utf-8", errors="replace").removesuffix(", error stack:")
+        return rest, _INNER_NAME.sub("MPI_", words)
 
     def only_interface(self, name: str, others: Sequence[str]) -> str:  # noqa: ARG002
         """Return variables: options would let `mpiexec` start the ranks, which listens."""

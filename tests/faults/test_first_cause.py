@@ -326,6 +326,22 @@ def test_a_native_program_that_aborts_is_the_first_cause_with_its_code(tmp_path:
     assert (summary["first_cause"]["rank"], summary["first_cause"]["code"]) == ("0:0:1", 44)
 
 
+def test_who_is_ended_by_an_error_of_its_mpi_is_the_first_cause_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    """The others see in the shared memory of an MPICH that it aborts, and end with its code."""
+    path = tmp_path / "fatal.py"
+    path.write_text(
+        "import mpi4py\nmpi4py.rc.errors = 'fatal'\nfrom mpi4py import MPI\n"
+        "world = MPI.COMM_WORLD\nworld.rank == 1 and world.send(1, dest=99)\nworld.Barrier()\n"
+    )
+    code, summary, _, err = run("-n", "3", path)
+    assert (code, summary["first_cause"]["rank"]) == (6, "0:0:1"), err
+    assert "exit code 6; Fatal error in MPI_Send" in err
+    assert "because of that the other 2 ranks were ended" in err
+    assert "on node" not in err, "MPICH names ranks of the cluster"
+
+
 def test_a_rank_that_leaves_early_ends_those_of_its_cluster_that_wait_for_it(
     tmp_path: Path,
 ) -> None:

@@ -44,6 +44,7 @@ class JobEnds:
         self._cluster = cluster
         self._goes_on = goes_on
         self._aborted: set[str] = set()
+        self._aborting = ("", 0)  # the rank whose MPI ends all others, and their exit code
         self._missed: set[str] = set()  # whose loss has made others end the run
         self._deaths: dict[str, RankDeath] = {}
         self._seen: dict[str, Observation] = {}
@@ -120,6 +121,10 @@ class JobEnds:
     def aborted(self, rank: str) -> None:
         """Record that a rank ends the run: whatever is seen later follows from that."""
         self._aborted.add(rank)
+
+    def mpi_aborted(self, rank: str, code: int) -> None:
+        """Record that the MPI of a rank aborts, so that others end with this code by themselves."""
+        self._aborting = self._aborting if self._aborting[0] else (rank, code)
 
     def left(self, rank: str) -> RankDeath | None:
         """Record that nothing more will be heard of a rank, which has not said how it ends."""
@@ -200,7 +205,11 @@ class JobEnds:
             return None
         if not seen.code:
             seen = replace(seen, code=1, why=f"ended {NOT_FINALISED}")
-        return self._report(rank, seen, self._ended_by(rank, seen.at, seen.signal))
+        after = self._ended_by(rank, seen.at, seen.signal)
+        aborting, code = self._aborting
+        if seen.code == code and rank != aborting and not self._goes_on:
+            after = after or aborting
+        return self._report(rank, seen, after)
 
     def _lose(self, rank: str) -> RankDeath | None:
         """Return the death of a rank that was lost with its host, if it was."""

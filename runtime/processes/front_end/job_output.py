@@ -70,6 +70,10 @@ class JobOutput:
         self._is_over = False
         self.signal_printed = 0
         """The signal by which `mpiexec` says that a rank has ended."""
+        self.native = NativeMpi()
+        """The MPI of the ranks, once it is known."""
+        self.aborts: dict[int, str] = {}
+        """Why the MPI of a rank aborts, by its own words."""
         self.has_failed = False
         """Whether a rank is known to have failed, which explains what `mpiexec` says then."""
 
@@ -116,10 +120,10 @@ class JobOutput:
         if self._ends is not None:
             self._ends.read()
 
-    def read_pipes(self) -> None:
+    def read_pipes(self, *, cuts_lines: bool = True) -> None:
         """Take what ranks on this host have written until now; on the reactor's thread."""
         if self._pipes is not None:
-            self._pipes.read_now()
+            self._pipes.read_now(cuts_lines=cuts_lines)
 
     def wait_no_more(self) -> None:
         """End the waits for credit: the ranks are being ended."""
@@ -148,11 +152,19 @@ class JobOutput:
 
     def pass_on(self, lines: list[WrittenLines]) -> None:
         """Pass lines of ranks on."""
-        for _, stream, block in lines:
-            if stream == OutputStream.ERROR:
-                self._last.feed(block)
-        if lines:
-            self._listener.job_wrote(lines)
+        written = [self._noticed(*line) for line in lines]
+        if written:
+            self._listener.job_wrote(written)
+
+    def _noticed(self, rank: int | None, stream: str, block: bytes) -> WrittenLines:
+        """Take note of what lines say on stderr; an abort is told without a rank of the cluster."""
+        if stream == OutputStream.ERROR:
+            if rank is not None:
+                block, why = self.native.abort_in(block)
+                if why:
+                    self.aborts.setdefault(rank, why)
+            self._last.feed(block)
+        return rank, stream, block
 
     def wait_for_room(self) -> None:
         """Wait until more may be said: nobody else uses this launcher."""

@@ -109,6 +109,7 @@ class RankEnds:
             "%s starts again, in incarnation %d", self._configuration.names.name(rank), incarnation
         )
         self._ends.again(rank)
+        self._job.output.aborts.pop(entry.number, None)
         entry.restart(incarnation)
         try:
             if self._gate is None or not self._life.is_wanted:
@@ -225,9 +226,21 @@ class RankEnds:
         crash = self._job.crash_of(number) if status else ""
         at = self._reactor.now() if at == IN_TIME and not self._life.is_wanted else at
         is_connected, sight = entry.is_connected, sight_of(status, at, crash)
+        if sight.code:
+            sight = self._with_words_of_mpi(number, sight)
         self._report(self._ends.exited(entry.name, sight, is_connected=is_connected))
         if is_connected and not self._is_known(entry):
             self._give_up_once_quiet(entry, incarnation)
+
+    def _with_words_of_mpi(self, number: int, sight: Observation) -> Observation:
+        """Add why the MPI of a rank has aborted; the others then end with the same exit code."""
+        output = self._job.output
+        output.read_pipes(cuts_lines=False)
+        if (why := output.aborts.get(number)) is not None:
+            return replace(sight, why=why)
+        for aborting in list(output.aborts)[:1]:
+            self._ends.mpi_aborted(self._table.at(aborting).name, sight.code)
+        return sight
 
     def connection_ended(self, rank: str, *, is_silence: bool) -> None:
         """Wait until it is known how a rank ended that is gone without a word, but not for long.

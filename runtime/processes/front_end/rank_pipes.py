@@ -61,11 +61,15 @@ class RankPipes:
                 self._pipes.append(_Pipe(path, rank, stream))
         reactor.soon(lambda: self._watch(self._pipes))
 
-    def read_now(self) -> None:
-        """Say what has been written until now; on the reactor's thread."""
+    def read_now(self, *, cuts_lines: bool = True) -> None:
+        """Say what has been written until now, perhaps without what is no whole line yet.
+
+        For the reactor's thread.
+        """
         for pipe in self._pipes:
             self._read(pipe)
-            self._keep(pipe, pipe.cutter.finish())
+            if cuts_lines:
+                self._keep(pipe, pipe.cutter.finish())
         self._flush_all()
 
     def finish(self) -> None:

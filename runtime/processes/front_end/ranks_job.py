@@ -115,6 +115,7 @@ class RanksJob:
             launcher.close()
         if job.flavour == AUTO:
             self._native = detect_native_mpi(launcher, job.mpiexec)
+        self.output.native = self._native
         self.is_managed = self._can_be_managed()
         try:
             self.output.open_pipes()

@@ -108,6 +108,13 @@ def test_whom_mpiexec_ends_because_another_rank_failed_is_a_consequence_of_that(
     assert over(ends, Exit(code=7, at=1.2)) == ([], "")
 
 
+def test_whom_the_abort_of_another_ends_with_its_code_is_a_consequence_in_any_order() -> None:
+    ends = JobEnds("0:0")
+    ends.mpi_aborted(B, 6)
+    assert brief(ends.exited(A, seen(code=6), is_connected=False)) == (A, 6, 0, B)
+    assert brief(ends.exited(B, seen(code=6), is_connected=False)) == (B, 6, 0, "")
+
+
 def test_whom_mpiexec_kills_together_with_its_parent_is_a_consequence_too() -> None:
     ends = JobEnds("0:0")
     ends.left(A)
