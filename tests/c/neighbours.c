@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
     MPI_Comm_free(&copy);
     printf("%d idup: %d\n", rank, sum);
 
-    MPI_Comm without, copies[3]; /* rank 1 begins its duplicate last, and is not in the other ones */
+    MPI_Comm half, without, copies[3]; /* rank 1 begins its duplicate last, and is not in the other ones */
     MPI_Request several[3];
     MPI_Comm_split(MPI_COMM_WORLD, rank == 1 ? MPI_UNDEFINED : 0, 0, &without);
     if (rank == 1) MPI_Recv(&got, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -93,6 +93,10 @@ int main(int argc, char **argv) {
         MPI_Comm_idup(without, &copies[1], &several[1]);
         MPI_Comm_idup(without, &copies[2], &several[2]);
         MPI_Barrier(without);
+        MPI_Comm_dup(without, &half); /* these wait for nobody else either */
+        MPI_Comm_free(&without);
+        MPI_Comm_split(half, 0, 0, &without);
+        MPI_Comm_free(&half);
         MPI_Comm_free(&without);
     }
     if (rank == 0) MPI_Send(&rank, 1, MPI_INT, 1, 9, MPI_COMM_WORLD);
@@ -103,7 +107,19 @@ int main(int argc, char **argv) {
         MPI_Comm_free(&copies[at]);
     }
 
-    MPI_Comm half, other, merged;
+    MPI_Comm many[30];
+    MPI_Request all[31];
+    for (int at = 0; at < 30; at++) MPI_Comm_idup(MPI_COMM_WORLD, &many[at], &all[at]);
+    MPI_Ibarrier(MPI_COMM_WORLD, &all[30]);
+    MPI_Waitall(31, all, MPI_STATUSES_IGNORE);
+    for (int at = 0, sums = 0; at < 30; at++) {
+        MPI_Allreduce(&at, &sum, 1, MPI_INT, MPI_SUM, many[at]);
+        sums += sum;
+        MPI_Comm_free(&many[at]);
+        if (at == 29) printf("%d of 30 begun at once: %d\n", rank, sums);
+    }
+
+    MPI_Comm other, merged;
     int local, remote, place, is_inter, token = rank;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank % 2 ? 0 : 1, 7, &other);

@@ -243,6 +243,30 @@ print([made[number][0].allgather((number, world.rank)) for number in (0, 1)])
 
 
 @on("1+2")
+def test_nothing_waits_for_a_duplicate_that_others_begin_later(shared: SharedGrid) -> None:
+    """Rank 1 is alone in its cluster where it makes communicators without rank 2."""
+    said = shared(
+        HEAD
+        + """
+apart = world.Split(MPI.UNDEFINED if world.rank == 2 else 0)
+if world.rank == 2:
+    world.recv(source=1)
+copy, request = world.Idup()
+if world.rank != 2:
+    made = apart.Dup().Split(0)
+    again, another = made.Idup()
+    another.Wait()
+    print(again.allgather(world.rank))
+if world.rank == 1:
+    world.send("begin it", 2)
+MPI.Request.Waitall([request, world.Ibarrier()])
+print(copy.allgather(world.rank))
+"""
+    )
+    assert said == {0: ["[0, 1]", "[0, 1, 2]"], 1: ["[0, 1]", "[0, 1, 2]"], 2: ["[0, 1, 2]"]}
+
+
+@on("1+2")
 def test_what_goes_on_is_still_done_when_a_communicator_is_freed(shared: SharedGrid) -> None:
     said = shared(
         HEAD

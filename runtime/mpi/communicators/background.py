@@ -3,8 +3,9 @@
 The members of a new communicator look for a number that is free at all of them. MPICH lets one
 search at a time have its numbers, in an order that all know, and repeats the others. A search of
 one process alone is repeated within the call, which moves none of those before it: the call never
-returns. So a communicator of one process is made natively when no duplicate is on its way here. Who
-begins a duplicate does not wait for that: others may begin theirs only after what comes next here.
+returns. So a communicator of one process is made natively when no duplicate is on its way here, and
+a duplicate is on its way only once all its members in this cluster have begun it. Then it needs
+nothing of their programs any more, and whoever waits for it waits for a moment.
 """
 
 from __future__ import annotations
@@ -25,28 +26,36 @@ _WHAT = "a duplicate of a native communicator"
 
 
 class NativeDuplicate(Operation):
-    """A duplicate of a native communicator, which `made` is at the end.
+    """A duplicate of a native communicator, which `made` is at the end."""
 
-    Open MPI gives its handle then, and one of one process may be made only then. No call waits for
-    it: whatever others of this cluster wait for first has to leave this process.
-    """
-
-    __slots__ = ("_begun", "_given", "_info", "made")
+    __slots__ = ("_begun", "_given", "_info", "_is_alone", "made")
 
     def __init__(self, given: MPI.Comm, info: MPI.Info | None = None) -> None:
-        """Begin it; one of one process is made at once if nothing is in its way."""
+        """Make one of one process, if nothing is in its way; another one has to `begin`."""
         super().__init__()
         self._given, self._info = given, info
         self.made: MPI.Comm = MPI.Comm()
         self._begun: NativeOperation | None = None
-        if given.Get_size() > 1 or given.Is_inter():
-            self.made, request = MPI.Comm.Idup(given, info)
-            self._begun = NativeOperation(request, None, _WHAT)
-            _begun[:] = [*on_their_way(), self._begun]
-        elif not on_their_way():
+        self._is_alone = given.Get_size() == 1 and not given.Is_inter()
+        if self._is_alone and not on_their_way():
             self._make()
             if self.error is not None:
                 raise self.error
+
+    def begin(self) -> None:
+        """Begin it when all its members are known to do so, in the same order everywhere.
+
+        Open MPI sends several messages for it, and confuses those of two that have one parent.
+        """
+        if self._is_alone:
+            return
+        try:
+            self.made, request = MPI.Comm.Idup(self._given, self._info)
+        except MPI.Exception as error:
+            self.finish(error)
+            return
+        self._begun = NativeOperation(request, None, _WHAT)
+        _begun[:] = [*on_their_way(), self._begun]
 
     @property
     def urgency(self) -> int:
@@ -60,7 +69,7 @@ class NativeDuplicate(Operation):
         if self._begun is not None:
             if self._begun.test():
                 self.finish(self._begun.error)
-        elif not [one for one in on_their_way() if not one.test()]:
+        elif self._is_alone and not [one for one in on_their_way() if not one.test()]:
             self._make()
         return self.done
 

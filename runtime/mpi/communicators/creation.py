@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from mpi4py import MPI
 
 from runtime.lazy_import import LazyModule
 from runtime.mpi.communicators import group_algebra as algebra
 from runtime.mpi.communicators.attributes import FT_INCARNATION, FT_STATE, let_looks_end
-from runtime.mpi.communicators.background import NativeDuplicate, await_earlier
-from runtime.mpi.communicators.children import (
-    attendance_of,
-    dense_of,
-    duplicate,
-    meet,
-    of_a_limited_number,
-)
-from runtime.mpi.communicators.classes import give_handle
+from runtime.mpi.communicators.background import await_earlier
+from runtime.mpi.communicators.children import dense_of, duplicate, meet, of_a_limited_number
+from runtime.mpi.communicators.copies import await_copies, begin_copy
 from runtime.mpi.communicators.groups import LIKENESS, Group, group_of
 from runtime.mpi.communicators.members import (
     engine_of,
@@ -33,14 +27,9 @@ from runtime.mpi.errors import refuse
 from runtime.mpi.process.options import hand_down
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.latest_calls import note
-from runtime.mpi.progress.membership import CommunicatorMembers, join, keep_to_itself
-from runtime.mpi.progress.operations import Operation, most_urgent
 from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.faults import check_kind
-
-if TYPE_CHECKING:
-    from runtime.collectives.port import Steps
 
 __all__ = ["COMM_TYPE_CLUSTER", "COMM_TYPE_SITE", "Creation"]
 
@@ -140,6 +129,7 @@ class Creation(Splitting):
                 recovered: Self = _with_info(found, info)
                 return recovered
         meet(members, everybody_in(members))
+        await_copies(members)
         await_earlier(members.engine, members.native.Get_size())
         with of_a_limited_number():
             native = members.native.Dup(info)
@@ -168,15 +158,8 @@ class Creation(Splitting):
             return hand_down(self, near), begun
         if info is not None:
             check_kind(info, MPI.Info, "info")
-        from runtime.mpi.collectives.state import CollectivePlan, state_of
-
-        state = state_of(members)
-        attendance = attendance_of(members, everybody_in(members))
-        copying = _BegunCopy(type(self), members, info)
-        copying.turn = state.start(CollectivePlan("Dup", lambda _: copying.steps()))
-        copying.go_on()
-        copy: Self = copying.copy
-        return copy, new_request(members, attendance.attended(copying, copying.turn))
+        copy, copying = begin_copy(self, info)
+        return copy, new_request(members, copying)
 
     def Idup_with_info(self, info: MPI.Info) -> tuple[Self, MPI.Request]:
         """Return a duplicate with hints, and the request that says when it may be used."""
@@ -229,94 +212,3 @@ def _is_predefined(comm: MPI.Comm) -> bool:
 def _refuse_predefined(comm: MPI.Comm) -> None:
     if _is_predefined(comm):
         refuse(comm, MPI.ERR_COMM)
-
-
-class _BegunCopy(Operation):
-    """A duplicate on its way: `copy` is COMM_NULL until its native communicator has a handle.
-
-    That is begun at once, the inner one when its turn has come: collectives in progress run there,
-    at another pace at each member, and native calls have to be made in the same order everywhere.
-    What this process has alone in its cluster needs no turn.
-    """
-
-    __slots__ = (
-        *("_context", "_dense", "_inner", "_keeps_parent", "_members", "_native", "copy", "turn"),
-    )
-
-    def __init__(
-        self, kind: type[Any], members: CommunicatorMembers, info: MPI.Info | None
-    ) -> None:
-        """Begin the native one that has the attributes."""
-        super().__init__()
-        self._members = members
-        self._context = members.next_context("Dup")
-        self._dense = dense_of(members, self._context)
-        self._native = NativeDuplicate(members.native, info)
-        self._inner: NativeDuplicate | None = None
-        self._keeps_parent = False
-        self.copy: Any = MPI.Comm.__new__(kind)
-        self.turn: Operation = self
-
-    def steps(self) -> Steps[None]:
-        """Begin the inner one, and wait for it if others of this cluster have it, too."""
-        self._inner = NativeDuplicate(self._members.inner)
-        yield (self._inner,) if self._members.inner.Get_size() > 1 else ()
-
-    def go_on(self) -> None:
-        """Let it be made whatever the program does next, and its parent stay until then."""
-        with self._members.engine.lock:
-            if self.test() or self._members.native.Get_size() > 1:
-                return
-            self._keeps_parent = True
-            self._members.copies_to_begin += 1
-            self._members.engine.leave_alone(self)
-
-    @property
-    def urgency(self) -> int:
-        """As urgent as its parts."""
-        return most_urgent(self._parts())
-
-    def _parts(self) -> list[Operation]:
-        parts: tuple[Operation | None, ...] = (self._native, self._inner)
-        return [one for one in parts if one is not None and not one.done]
-
-    def test(self) -> bool:
-        """Make it when its native communicators are there."""
-        if self.done:
-            return True
-        native, inner = self._native, self._inner
-        is_there = native.test()
-        if native.made and not self.copy:
-            self._make()
-        if self.turn.done and self.turn.error is not None:
-            self.finish(self.turn.error)
-        elif is_there and inner is not None and inner.test():
-            error = native.error or inner.error
-            if error is None:
-                self._give_inner(inner.made)
-            self.finish(error)
-        return self.done
-
-    def _make(self) -> None:
-        """Let `copy` be a communicator, which has no collectives yet."""
-        m, native = self._members, MPI.Intracomm(self._native.made)
-        kind, inner = type(self.copy), MPI.Intracomm()
-        made = duplicate(kind, m, native, inner, context=self._context, dense=self._dense)
-        self.copy._members = made._members
-        give_handle(self.copy, made)
-
-    def _give_inner(self, inner: Any) -> None:
-        keep_to_itself(inner)
-        made = members_behind(self.copy)
-        if made is not None:
-            made.inner = inner
-            join(made)  # which knows it by its inner one, too
-
-    def finish(self, error: BaseException | None = None) -> None:
-        """Complete it."""
-        super().finish(error)
-        self._members.copies_to_begin -= self._keeps_parent
-
-    def describe(self) -> str:
-        """Describe what is waited for."""
-        return " and ".join(one.describe() for one in self._parts()) or "its turn"

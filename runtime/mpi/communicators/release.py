@@ -33,9 +33,8 @@ class CommunicatorRelease(Operation):
         return POLLED
 
     def is_due(self) -> bool:
-        """Return whether no collective and no receive is pending, and no duplicate to be begun."""
-        m = self._members
-        return self._last.done and not m.box.matcher.pending() and not m.copies_to_begin
+        """Return whether no collective and no receive is pending."""
+        return self._last.done and not self._members.box.matcher.pending()
 
     def leave(self) -> None:
         """Let the engine forget the communicator."""

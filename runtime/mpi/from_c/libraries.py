@@ -12,6 +12,7 @@ from mpi4py import MPI
 
 from runtime.mpi.communicators.attributes import face_of, remembered
 from runtime.mpi.communicators.background import Followed
+from runtime.mpi.communicators.copies import begin_copy
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.from_c.library import COMMUNICATOR, GROUP, ShimLibrary
 from runtime.mpi.from_c.program import CallsFromC
@@ -51,15 +52,10 @@ class SharedValues(Values):
         return native_handle(self.comm(handle).Dup(hints if hints != MPI.INFO_NULL else None))
 
     def begin_duplicate(self, handle: int, info: int, give: Callable[[int], None]) -> MPI.Request:
-        """Begin a duplicate, and give its handle as soon as it is known; return its request."""
+        """Begin a duplicate, and give its handle at the end; return its request."""
         hints, of = MPI.Info.fromhandle(info), self.comm(handle)
-        request: Any
-        made, request = of.Idup(hints if hints != MPI.INFO_NULL else None)
-        if made:
-            give(native_handle(made))
-            found: MPI.Request = request
-            return found
-        end = Followed((request._operation,), lambda: give(native_handle(made)))
+        made, copying = begin_copy(of, hints if hints != MPI.INFO_NULL else None)
+        end = Followed((copying,), lambda: give(native_handle(made)))
         return new_request(of._members, end)
 
     def free(self, handle: int) -> int:

@@ -11,6 +11,7 @@ from mpi4py import MPI
 
 from runtime.mpi.communicators.background import Followed, NativeDuplicate, await_earlier
 from runtime.mpi.communicators.classes import near
+from runtime.mpi.communicators.copies import begin_copy
 from runtime.mpi.communicators.groups import Group, spans_clusters
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.from_c.library import COMMUNICATOR, GROUP, OPERATION, TYPE, WINDOW, ShimLibrary
@@ -84,7 +85,7 @@ class Values:
         """Of this all tokens are copies; it has none of the attributes of the program."""
         self._me = MPI.COMM_SELF.Get_group()
         self._to_copy: list[int] = []
-        """The tokens of which duplicates are begun, but not known yet; each time once."""
+        """The tokens of which duplicates are begun, but not there yet; each time once."""
         self._freed: list[int] = []
         """Those of them that the program has freed."""
 
@@ -130,37 +131,29 @@ class Values:
 
     def duplicate(self, handle: int, info: int) -> int:
         """Return the handle of a duplicate."""
-        token = self._copied_token(handle, info)
         of = self.comm(handle)
-        return self._stands_for(token, of.Dup(), of.Get_rank(), of.Get_size())
+        made = of.Dup()
+        try:
+            token = self._copied_token(handle, info)
+        except MPI.Exception:
+            made.Free()
+            raise
+        return self._stands_for(token, made, of.Get_rank(), of.Get_size())
 
     def begin_duplicate(self, handle: int, info: int, give: Callable[[int], None]) -> MPI.Request:
-        """Begin a duplicate, and give its handle as soon as it is known; return its request.
-
-        No member waits for others: the token of COMM_WORLD is one of the whole cluster.
-        """
+        """Begin a duplicate, and give its handle at the end; return its request."""
         given, of = MPI.Comm.fromhandle(handle), self.comm(handle)
         handler, rank, size = given.Get_errhandler(), of.Get_rank(), of.Get_size()
         token = NativeDuplicate(given, _hints(info))
-        made, request = of.Idup()
-
-        def give_token() -> None:
-            MPI.Comm.Set_errhandler(token.made, handler)
-            give(self._stands_for(token.made, made, rank, size))
+        made, copying = begin_copy(of, token=token)
 
         def end() -> None:
-            if not is_known:
-                give_token()
-                self._copied(handle)
+            MPI.Comm.Set_errhandler(token.made, handler)
+            give(self._stands_for(token.made, made, rank, size))
+            self._copied(handle)
 
-        is_known = bool(token.made)
-        if is_known:
-            give_token()
-        else:
-            self._to_copy.append(handle)
-        members = members_behind(of)
-        assert members is not None, "the library asks for communicators over clusters"
-        return new_request(members, Followed((token, request._operation), end))
+        self._to_copy.append(handle)
+        return new_request(of._members, Followed((copying,), end))
 
     def _copied(self, handle: int) -> None:
         """Free a token that had to stay for a duplicate, if the program has freed it."""

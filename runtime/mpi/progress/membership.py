@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from runtime.matching import JointReceive
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.mailboxes import Mailbox
+    from runtime.mpi.progress.operations import Operation
 
 
 class CommunicatorMembers(CommunicatorRanks):
@@ -38,8 +39,8 @@ class CommunicatorMembers(CommunicatorRanks):
         """The topology, see `runtime.mpi.communicators.topologies`, or None."""
         self.children = 0
         """How many communicators were derived from it in calls that all its members made."""
-        self.copies_to_begin = 0
-        """How many duplicates cannot be begun natively yet."""
+        self.copies: Sequence[Operation] = ()
+        """The duplicates of it that were begun last, some of which may not be there yet."""
 
     def next_context(self, *how: object) -> bytes:
         """Return the context of the next communicator derived from this one.
