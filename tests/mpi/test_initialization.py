@@ -121,6 +121,36 @@ SESSIONS = """
 """
 
 
+LEFT_TO_DEL = """
+    import os
+    import tempfile
+    from mpi4py import MPI
+
+    class Owner:
+        def __init__(self, owned):
+            self.owned = owned
+
+        def __del__(self):
+            (getattr(self.owned, "Free", None) or self.owned.Close)()
+            print("freed", flush=True)
+
+    world = MPI.COMM_WORLD
+    used = Owner(world.Dup())
+    used.owned.allreduce(1)
+    unused, split = Owner(world.Dup()), Owner(world.Split(0))
+    win = Owner(MPI.Win.Allocate(8, comm=world))
+    path = os.path.join(tempfile.gettempdir(), f"gcm-left-{world.bcast(os.getpid())}")
+    mode = MPI.MODE_CREATE | MPI.MODE_RDWR
+    file = Owner(MPI.File.Open(world, path, mode))
+    if world.rank == 0:
+        os.unlink(path)
+"""
+
+
+def test_objects_may_be_freed_by_del_when_the_modules_of_the_program_have_gone(grid: Grid) -> None:
+    assert grid("1+1", LEFT_TO_DEL) == {rank: ["freed"] * 5 for rank in range(2)}
+
+
 @pytest.mark.parametrize(
     ("layout", "comm_world"), [("2", "grid"), ("2", "cluster"), ("1+1", "grid")]
 )

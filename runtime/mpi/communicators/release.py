@@ -59,11 +59,10 @@ class CommunicatorRelease(Operation):
 
 def release(comm: MPI.Comm, members: CommunicatorMembers) -> CommunicatorRelease:
     """Free a communicator: it becomes COMM_NULL at once; return the operation that releases it."""
-    from runtime.mpi.collectives.state import state_of
-
     if members.dense is not None:
         members.dense.Free()
-    ending = CommunicatorRelease(members, state_of(members).everybody)
+    state = members.collecting  # nothing is imported here: `__del__` comes when modules are gone
+    ending = CommunicatorRelease(members, members if state is None else state.everybody)
     engine = members.engine
     with engine.lock:
         if ending.is_due():

@@ -61,6 +61,9 @@ class File(MPI.File, metaclass=SubstituteType):
         """Close the file."""
         if self._grid is None:
             MPI.File.Close(self)
+        elif self._grid.engine.connections is None:  # `__del__` comes when modules are gone, too
+            MPI.File.Close(self)
+            self._grid = None
         else:
             _making.close(self)
 

@@ -47,6 +47,9 @@ class Win(MPI.Win, metaclass=SubstituteType):
         """Free the window."""
         if self._grid is None:
             MPI.Win.Free(self)
+        elif self._grid.engine.connections is None:  # `__del__` comes when modules are gone, too
+            MPI.Win.Free(self)
+            self._grid = None
         else:
             _making.free(self)
 
