@@ -44,6 +44,10 @@ from runtime.peers.submission.ways import ways_between
 from runtime.peers.submission.web_contents import WebContents, web_addresses
 from runtime.views.stream import FactListener
 
+JOINING = 5.0
+"""Seconds to wait for hosts to join where all that are known lend what they have, unless a user
+says how long to look."""
+
 MOST_LAUNCHES = 3
 """How often a run is launched, each time without the peers lost in the launch before."""
 
@@ -161,7 +165,9 @@ class _Submission:
         self, lab: Lab, strategy: Strategy, offers: Sequence[Offer], web: WebContents
     ) -> int:
         """Book and launch once; records which peers a repeated launch has to do without."""
-        settings = ReservationSettings(search=self._request.wait)
+        wait = self._request.wait
+        is_asked_for = wait != ReservationSettings().search
+        settings = ReservationSettings(wait, wait if is_asked_for else JOINING)
         note = self._screen.steps.note
         self._lost = frozenset()
         program = os.path.basename(self._deployment.applications[0].path)

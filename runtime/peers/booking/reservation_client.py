@@ -52,13 +52,15 @@ FINAL = frozenset({Reason.DENIED, Reason.NOT_TRUSTED, Reason.BAD_REQUEST})
 class ReservationSettings:
     """The times of a reservation client, in seconds.
 
-    `search` is how long it looks for places in all, `answer` how long a peer may take to answer,
+    `search` is how long it looks for places in all, `joining` how long where all hosts lend it what
+    they have, so that only new ones could help, `answer` how long a peer may take to answer,
     `nearer` how long it waits for answers of nearer ones when there are places enough, `lease` how
     long a reservation lasts unless it is renewed, `pause` the mean of the first pause between two
     rounds; it doubles up to `longest_pause`.
     """
 
     search: float = 30.0
+    joining: float = 30.0
     answer: float = 3.0
     nearer: float = 0.5
     lease: float = 30.0
@@ -324,7 +326,9 @@ class ReservationClient:
         self._note_found()
         longest = min(self.settings.longest_pause, self.settings.pause * 2.0**self.rounds)
         resume = now + longest * self._random()
-        if resume >= self._end_of_search:
+        are_all_held = 0 < len(self._known) == len(self._held)
+        joined = self._started + self.settings.joining
+        if resume >= (min(joined, self._end_of_search) if are_all_held else self._end_of_search):
             return self._give_up(now)
         effects = self._release_all()
         self.state, self._resume = ReservationClientState.PAUSING, resume

@@ -117,7 +117,7 @@ class Shortfall:
 
     @property
     def cure(self) -> str:
-        """What may help: waiting does not where the lab has too few hosts for the replicas."""
+        """What may help: waiting does not where the lab has too few hosts, or all lend theirs."""
         replicas = self.demand.replicas
         more = "let more hosts join (gcm-peer boot)"
         if self.known < replicas:
@@ -126,7 +126,8 @@ class Shortfall:
             words += f", or ask for fewer (-r {self.known})" if self.known else ""
         else:
             fewer = "fewer replicas (-r) or ranks (-n)" if replicas > 1 else "fewer ranks (-n)"
-            words = f"ask for {fewer}, wait longer (-w SECONDS), or {more}"
+            longer = "" if 0 < self.known == self.hosts else ", wait longer (-w SECONDS)"
+            words = f"ask for {fewer}{longer}, or {more}"
         return f"{words[0].upper()}{words[1:]}; gcm-peer hosts shows what each one lends"
 
 

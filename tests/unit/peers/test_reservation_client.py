@@ -250,6 +250,17 @@ def test_the_search_ends_with_what_was_found_what_is_missing_and_why() -> None:
     assert story.client.next_time == float("inf")
 
 
+def test_where_all_hosts_lend_what_they_have_only_those_that_join_are_waited_for() -> None:
+    story = Story(3, hosts="ab", settings=ReservationSettings(search=100, joining=1.0))
+    rounds = 0
+    while not any(isinstance(one, Shortfall) for one in story.effects):
+        story.says("ab", 1)
+        rounds += 1
+        if story.client.state is ReservationClientState.PAUSING:
+            story.wait()
+    assert (rounds, story.now, story.shortfall.known) == (3, 0.75, 2)
+
+
 def test_where_nobody_is_known_that_is_said() -> None:
     story = Story(1, settings=ReservationSettings(search=0.0))
     assert str(story.shortfall).splitlines()[1:] == ["no other peer is known"]
@@ -351,6 +362,7 @@ def test_a_host_that_is_lost_after_the_search_is_replaced_all_the_same() -> None
         ),
         (Demand(4, 2), 5, "Ask for fewer replicas (-r) or ranks (-n), wait longer (-w SECONDS), "),
         (Demand(40), 5, "Ask for fewer ranks (-n), wait longer (-w SECONDS), "),
+        (Demand(40), 1, "Ask for fewer ranks (-n), or let more hosts join"),
     ],
 )
 def test_the_cure_is_one_that_helps(demand: Demand, known: int, cure: str) -> None:
