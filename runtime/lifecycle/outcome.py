@@ -217,14 +217,23 @@ class KeptFolder:
     owner: str = ""
 
     @property
+    def staying(self) -> str:
+        """Where results are, in words; of a peer that has ended nobody knows whether it had any."""
+        if not self.owner:
+            return f", and stay in {self.where}"
+        return f"; what its ranks have written, if anything, stays on {self.owner} in {self.folder}"
+
+    @property
+    def folder(self) -> str:
+        """The folder on its host."""
+        return self.where.rpartition(":")[2]
+
+    @property
     def cure(self) -> str:
         """What the user can do to have the results, as a sentence."""
         if not self.owner:
             return f"Bring them home with: {self.command}"
-        return (
-            f"Ask the owner of {self.owner} for them, or where ssh lets you in there, bring them"
-            f" home with: {self.command}"
-        )
+        return f"Ask the owner of {self.owner} for it"
 
 
 @dataclass(frozen=True, slots=True)

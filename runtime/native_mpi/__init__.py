@@ -1,6 +1,6 @@
 """Native MPI jobs as values, and what is particular to each native MPI. Pure text: nothing runs."""
 
-from runtime.native_mpi.contract import AUTO, MpiWorld, NativeMpi
+from runtime.native_mpi.contract import AUTO, MpiAbort, MpiWorld, NativeMpi
 from runtime.native_mpi.job import (
     Job,
     JobPart,
@@ -35,6 +35,7 @@ __all__ = [
     "Job",
     "JobPart",
     "ManagedRanks",
+    "MpiAbort",
     "MpiWorld",
     "NativeMpi",
     "PmiAbort",

@@ -55,6 +55,14 @@ class MpiWorld:
         return bool(self.hosts) or names_hosts(self.options)
 
 
+@dataclass(frozen=True, slots=True)
+class MpiAbort:
+    """What a rank writes before its MPI ends all ranks, with this exit code."""
+
+    code: int
+    why: str
+
+
 class NativeMpi:
     """A native MPI. This class itself is the one that is not known yet: what all have in common.
 
@@ -144,12 +152,9 @@ class NativeMpi:
         """Return the first of the last lines of its `mpiexec` that may say why it has ended."""
         return next((one for one in last_lines if not one.startswith(self.noise)), "")
 
-    def abort_in(self, block: bytes) -> tuple[bytes, str]:
-        """Return lines of a rank without its number among its own, and why its MPI aborts.
-
-        That is empty where no line of the block tells of an abort.
-        """
-        return block, ""
+    def abort_in(self, block: bytes) -> tuple[bytes, MpiAbort | None]:
+        """Return lines of a rank without its number in its job, and of which abort they tell."""
+        return block, None
 
     def only_interface(self, name: str, others: Sequence[str]) -> str:  # noqa: ARG002 - likewise
         """Return what a descriptor needs to keep ranks off `others`, on interface `name`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from runtime.native_mpi.contract import MpiWorld, NativeMpi
+from runtime.native_mpi.contract import MpiAbort, MpiWorld, NativeMpi
 
 _ABORT = re.compile(
     rb"^Abort\((?P<code>-?\d+)\) on node \d+(?: \(rank -?\d+ in comm \d+\))?: "
@@ -57,23 +57,25 @@ class Mpich(NativeMpi):
         """Return Hydra where a user has options for it."""
         return "Hydra" if options else ""
 
-    def abort_in(self, block: bytes) -> tuple[bytes, str]:
+    def abort_in(self, block: bytes) -> tuple[bytes, MpiAbort | None]:
         r"""Return lines without the number that a rank has among those of its `mpiexec`.
 
         >>> line = b"Abort(70) on node 1 (rank 1 in comm 0): Fatal error in internal_Send: "
         >>> MPICH.abort_in(b"before\n" + line + b"Invalid rank, error stack:\nMPI_Send failed\n")[0]
         b'before\nFatal error in internal_Send: Invalid rank, error stack:\nMPI_Send failed\n'
         >>> MPICH.abort_in(line + b"Invalid rank, error stack:\n")[1]
-        'Fatal error in MPI_Send: Invalid rank'
+        MpiAbort(code=70, why='Fatal error in MPI_Send: Invalid rank')
         """
         found = _ABORT.search(block)
         if found is None:
-            return block, ""
+            return block, None
         rest = _ABORT.sub(lambda one: one["words"] or b"", block)
-        if found["call"]:
-            return rest, f"called MPI_Abort({int(found['code'])})"
-        words = found["words"].decode("utf-8", errors="replace").removesuffix(", error stack:")
-        return rest, _INNER_NAME.sub("MPI_", words)
+        code = int(found["code"])
+        why = f"called MPI_Abort({code})"
+        if not found["call"]:
+            words = found["words"].decode("utf-8", errors="replace").removesuffix(", error stack:")
+            why = _INNER_NAME.sub("MPI_", words)
+        return rest, MpiAbort(code & 0xFF or 1, why)
 
     def only_interface(self, name: str, others: Sequence[str]) -> str:  # noqa: ARG002
         """Return variables: options would let `mpiexec` start the ranks, which listens."""

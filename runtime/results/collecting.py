@@ -232,7 +232,7 @@ class Fetcher:
                 cure="They are where they were written",
             )
         return FetchFailed(
-            f"results could not be brought home, and stay in {kept.where}",
+            f"results could not be brought home{kept.staying}",
             place=self.folder.cluster.path,
             cause=str(fault),
             cure=kept.cure,

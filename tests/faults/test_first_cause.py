@@ -342,6 +342,21 @@ def test_who_is_ended_by_an_error_of_its_mpi_is_the_first_cause_with_the_reason(
     assert "on node" not in err, "MPICH names ranks of the cluster"
 
 
+def test_words_of_an_abort_that_a_program_only_passes_on_make_nobody_the_first_cause(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "passes_on.py"
+    path.write_text(
+        "import os, sys, time\nfrom mpi4py import MPI\nworld = MPI.COMM_WORLD\n"
+        "if world.rank == 1:\n"
+        "    words = 'Abort(604067334) on node 0 (rank 0 in comm 0): Fatal error in MPI_Send'\n"
+        "    print(words, file=sys.stderr, flush=True)\n"
+        "world.Barrier()\nworld.rank == 0 and os._exit(3)\ntime.sleep(60)\n"
+    )
+    code, summary, _, err = run("-n", "2", path)
+    assert (code, summary["first_cause"]["rank"]) == (3, "0:0:0"), err
+
+
 def test_a_rank_that_leaves_early_ends_those_of_its_cluster_that_wait_for_it(
     tmp_path: Path,
 ) -> None:

@@ -15,7 +15,7 @@ from runtime.launchers.base import OutputStream
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.lines import Tail
 from runtime.launchers.rank_lines import RankLines
-from runtime.native_mpi import Job, JobPart, NativeMpi
+from runtime.native_mpi import Job, JobPart, MpiAbort, NativeMpi
 from runtime.processes.front_end.job_ends import IN_TIME
 from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.processes.front_end.rank_pipes import MOST_RANKS, Block, EndPipe, RankPipes
@@ -72,8 +72,9 @@ class JobOutput:
         """The signal by which `mpiexec` says that a rank has ended."""
         self.native = NativeMpi()
         """The MPI of the ranks, once it is known."""
-        self.aborts: dict[int, str] = {}
-        """Why the MPI of a rank aborts, by its own words."""
+        self._are_aborts_read = False
+        self.aborts: dict[int, MpiAbort] = {}
+        """Ranks whose MPI aborts, by its own words."""
         self.has_failed = False
         """Whether a rank is known to have failed, which explains what `mpiexec` says then."""
 
@@ -120,10 +121,20 @@ class JobOutput:
         if self._ends is not None:
             self._ends.read()
 
-    def read_pipes(self, *, cuts_lines: bool = True) -> None:
+    def read_pipes(self) -> None:
         """Take what ranks on this host have written until now; on the reactor's thread."""
         if self._pipes is not None:
-            self._pipes.read_now(cuts_lines=cuts_lines)
+            self._pipes.read_now()
+
+    def read_aborts(self, rank: int) -> None:
+        """Take note why the MPI of a rank that has failed has aborted; on the reactor's thread.
+
+        That of another one may have, which ends the first one that fails.
+        """
+        if self._pipes is not None:
+            ranks = {rank} if self._are_aborts_read else range(self._job.ranks)
+            self._are_aborts_read = True
+            self._pipes.read_errors(ranks)
 
     def wait_no_more(self) -> None:
         """End the waits for credit: the ranks are being ended."""
@@ -160,9 +171,9 @@ class JobOutput:
         """Take note of what lines say on stderr; an abort is told without a rank of the cluster."""
         if stream == OutputStream.ERROR:
             if rank is not None:
-                block, why = self.native.abort_in(block)
-                if why:
-                    self.aborts.setdefault(rank, why)
+                block, abort = self.native.abort_in(block)
+                if abort is not None:
+                    self.aborts[rank] = abort
             self._last.feed(block)
         return rank, stream, block
 

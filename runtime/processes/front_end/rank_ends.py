@@ -235,11 +235,13 @@ class RankEnds:
     def _with_words_of_mpi(self, number: int, sight: Observation) -> Observation:
         """Add why the MPI of a rank has aborted; the others then end with the same exit code."""
         output = self._job.output
-        output.read_pipes(cuts_lines=False)
-        if (why := output.aborts.get(number)) is not None:
-            return replace(sight, why=why)
-        for aborting in list(output.aborts)[:1]:
-            self._ends.mpi_aborted(self._table.at(aborting).name, sight.code)
+        output.read_aborts(number)
+        own = output.aborts.get(number)
+        if own is not None and own.code == sight.code:
+            return replace(sight, why=own.why)
+        for aborting, abort in list(output.aborts.items()):
+            if abort.code == sight.code and aborting != number:
+                self._ends.mpi_aborted(self._table.at(aborting).name, abort.code)
         return sight
 
     def connection_ended(self, rank: str, *, is_silence: bool) -> None:

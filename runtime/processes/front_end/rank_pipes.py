@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from functools import partial
 
@@ -61,15 +61,18 @@ class RankPipes:
                 self._pipes.append(_Pipe(path, rank, stream))
         reactor.soon(lambda: self._watch(self._pipes))
 
-    def read_now(self, *, cuts_lines: bool = True) -> None:
-        """Say what has been written until now, perhaps without what is no whole line yet.
-
-        For the reactor's thread.
-        """
+    def read_now(self) -> None:
+        """Say what has been written until now; on the reactor's thread."""
         for pipe in self._pipes:
             self._read(pipe)
-            if cuts_lines:
-                self._keep(pipe, pipe.cutter.finish())
+            self._keep(pipe, pipe.cutter.finish())
+        self._flush_all()
+
+    def read_errors(self, ranks: Container[int]) -> None:
+        """Say the whole lines that ranks have on stderr until now; on the reactor's thread."""
+        for pipe in self._pipes:
+            if pipe.stream == OutputStream.ERROR and pipe.rank in ranks:
+                self._read(pipe)
         self._flush_all()
 
     def finish(self) -> None:

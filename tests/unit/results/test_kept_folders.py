@@ -11,5 +11,5 @@ def test_results_on_a_peer_are_asked_of_its_owner_where_nobody_may_log_in() -> N
     there = KeptFolder("site0/desk8", "desk8:/tmp/gcm-1", COPY)
     assert there.cure == f"Bring them home with: {COPY}"
     lent = KeptFolder("site0/desk8", "desk8:/tmp/gcm-1", COPY, "desk8")
-    assert lent.cure.startswith("Ask the owner of desk8 for them, or where ssh lets you in there,")
-    assert lent.cure.endswith(COPY)
+    assert lent.staying.endswith("if anything, stays on desk8 in /tmp/gcm-1")
+    assert lent.cure == "Ask the owner of desk8 for it"
