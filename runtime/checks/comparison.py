@@ -16,6 +16,7 @@ from gcm.records import dataclass
 from runtime.calls import SYNCHRONOUS
 from runtime.checks.reports import (
     ANY_SOURCE,
+    OTHERS_AWAITED,
     SENDS_AWAITED,
     CallReport,
     CheckedCall,
@@ -248,17 +249,19 @@ class CallComparison:
                     yield FaultFound(CALLS, (rank, more.rank), (str(more.call),), text)
                 return
 
-    def stuck(self, name: str, where: str) -> FaultFound | None:
+    def stuck(self, name: str, where: str, *, for_sends_alone: bool = False) -> FaultFound | None:
         """Return the fault of a rank that waits for ever on a line; None if another may be why.
 
         In a receive, one from any source may have taken the message. In a send, the program may
-        have left it to buffers that it goes on before its receive.
+        have left it to buffers that it goes on before its receive. `for_sends_alone` is whether
+        messages that it waited for, too, are known to have come.
         """
+        awaited = {SENDS_AWAITED, OTHERS_AWAITED} if for_sends_alone else {SENDS_AWAITED}
         rank = self._ranks.get(name, _Rank())
         here = [one for one in rank.calls.values() if one.where == where and not one.operation]
         called = self._names.rank(name)
         for call in () if self._have_failed else here:
-            if call.name in ("Send", "send") or call.root == SENDS_AWAITED:
+            if call.name in ("Send", "send") or call.root in awaited:
                 text = (
                     f"{called} relies on buffers: it waits for ever in {call}, unless that returns"
                     " before the message is received"

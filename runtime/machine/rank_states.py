@@ -152,6 +152,11 @@ class Wait:
         """Whether it is a collective call."""
         return any(part.kind == COLLECTIVE for part in self.parts)
 
+    @property
+    def is_for_sends(self) -> bool:
+        """Whether it is known to wait for nothing but its sends."""
+        return all(part.kind == SEND for part in self.parts)
+
 
 @dataclass(frozen=True, slots=True)
 class UnreceivedMessage:

@@ -210,7 +210,7 @@ class _Explanation:
     def _call(self, rank: str, wait: Wait, part: Part, blamed: list[str]) -> str:
         """Return the call of a rank, whom it lacks, and what has come instead."""
         whom = self._not_in(wait, part, blamed)
-        return f"{described(wait, self._names)}{whom}{self._hint(rank, wait, part)}"
+        return f"{described(wait, self._names)}{whom}{self._hint(rank, part)}"
 
     def _in(self, rank: str, wait: Wait) -> str:
         return f"{self._names.rank(rank)} is in {described(wait, self._names)}"
@@ -248,15 +248,19 @@ class _Explanation:
         gone = len(others) > len(left)
         return f"all others {'have ended or ' if gone else ''}wait themselves"
 
-    def _hint(self, rank: str, wait: Wait, part: Part) -> str:
-        """Return what was sent instead of the expected message."""
-        may_receive = part.kind == UNKNOWN and "send" not in wait.began.lower()
-        if part.kind != RECEIVE and not may_receive:
+    def _hint(self, rank: str, part: Part) -> str:
+        """Return what was sent instead of the expected message.
+
+        Of what only native MPI knows it is any that nobody receives: who waits for a send of its
+        own learns that others wait for theirs.
+        """
+        is_unknown = part.kind == UNKNOWN
+        if part.kind != RECEIVE and not is_unknown:
             return ""
         there = [
             f"tag {one.tag}, {one.size} bytes"
             for one in self._picture.states[rank].unreceived
-            if part.peer in ("", one.sender) and (may_receive or not part.fits(one.tag))
+            if part.peer in ("", one.sender) and (is_unknown or not part.fits(one.tag))
         ]
         if there:
             return f" (a message that nobody receives has come: {there[0]})"

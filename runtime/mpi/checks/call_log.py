@@ -258,14 +258,16 @@ class CallLog:
         if is_due:
             self.flush()
 
-    def waits(self, name: str, *, for_others: bool = False) -> None:
+    def waits(self, number: int, *, for_others: bool = False) -> None:
         """Keep that the program waits for a send that was made synchronous, and where.
 
-        With messages that it waits for, too, nobody knows which of them do not come.
+        `number` is that of the call that began it. With messages that it waits for, too, nobody
+        knows which of them do not come.
         """
+        name, _, _, _, kind, size, _ = self._described[number]
         if name in SYNCHRONOUS:
             what = OTHERS_AWAITED if for_others else SENDS_AWAITED
-            self.call(name, "", what, "", None, "")
+            self.call(name, "", what, kind, size, "")
 
     # --- what is to be freed ---------------------------------------------------------------------
 

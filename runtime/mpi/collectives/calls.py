@@ -302,7 +302,7 @@ def _with_hints(native: _Call, call: _Call) -> _Call:
             made = native(self, *args, info=info, **kwargs)
         else:
             made = call(self, *args, **kwargs)
-        return started_in_cluster(made) if type(made) is MPI.Prequest else made
+        return started_in_cluster(made, self) if type(made) is MPI.Prequest else made
 
     return with_hints
 

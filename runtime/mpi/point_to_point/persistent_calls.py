@@ -30,7 +30,7 @@ class PersistentCalls(MPI.Comm):
         """Make the request of a receive."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
-            return started_in_cluster(MPI.Comm.Recv_init(self, buf, source, tag))
+            return started_in_cluster(MPI.Comm.Recv_init(self, buf, source, tag), self)
         if m.near_to(source) == MPI.PROC_NULL:
             return near_persistent(m, m.native.Recv_init(buf, source, tag))
         there = checked_source(m, source, tag)

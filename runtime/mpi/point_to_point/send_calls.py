@@ -112,7 +112,7 @@ def _persistent(_row: MpiCall, native: _Call, _: _Call, far: _Call) -> _Call:
     def call(self: Any, buf: Any, dest: int, tag: int = 0) -> MPI.Prequest:
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
-            return started_in_cluster(native(self, buf, dest, tag))
+            return started_in_cluster(native(self, buf, dest, tag), self)
         near = m.near_to(dest)
         if near is not None:
             return near_persistent(m, native(m.native, buf, near, tag))

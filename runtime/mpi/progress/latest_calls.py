@@ -42,6 +42,7 @@ class LatestCall:
 class Begun:
     """The communicator of the last call that has begun something, and whether it was an object.
 
+    True stands for one that is not known: of a persistent request that was started.
     Who looks at threads sets `comm` to None: if it is None still, no thread has begun anything.
     """
 

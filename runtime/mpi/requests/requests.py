@@ -219,7 +219,7 @@ class Prequest(Request, MPI.Prequest):
         """Begin."""
         begin = getattr(self, "_begin", None)
         if begin is None:
-            MPI.Prequest.Start(self)
+            _start_native(self)
             return
         if self._operation is not None:
             raise MPI.Exception(MPI.ERR_REQUEST)
@@ -270,16 +270,21 @@ class _StartedInCluster(MPI.Prequest):
     """One of native MPI, whose starts are seen by who looks whether this rank waits."""
 
     def Start(self) -> None:
-        begun.comm = True
-        MPI.Prequest.Start(self)
+        _start_native(self)
 
 
 _StartedInCluster.__name__ = _StartedInCluster.__qualname__ = MPI.Prequest.__name__
 _StartedInCluster.__module__ = MPI.Prequest.__module__
 
 
-def started_in_cluster(native: MPI.Request) -> MPI.Prequest:
+def _start_native(request: MPI.Prequest) -> None:
+    begun.comm = begun.comm or True
+    MPI.Prequest.Start(request)
+
+
+def started_in_cluster(native: MPI.Request, comm: MPI.Comm) -> MPI.Prequest:
     """Return a persistent request of a communicator of one cluster."""
+    begun.comm = comm
     return MPI.Prequest.__new__(_StartedInCluster, native)
 
 

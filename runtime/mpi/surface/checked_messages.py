@@ -37,10 +37,10 @@ StartedCall = Callable[[], "CheckedReceive | None"]
 class Note:
     """What is kept with a request until it is complete."""
 
-    __slots__ = ("_start", "call", "is_started", "name", "receive", "spec", "sum")
+    __slots__ = ("_start", "call", "is_started", "name", "number", "receive", "spec", "sum")
 
-    def __init__(self, name: str, call: str, start: StartedCall) -> None:
-        self.name, self.call, self._start = name, call, start
+    def __init__(self, name: str, number: int, call: str, start: StartedCall) -> None:
+        self.name, self.number, self.call, self._start = name, number, call, start
         self.is_started = False
         self.receive: CheckedReceive | None = None
         self.spec: Spec | None = None
@@ -85,7 +85,7 @@ class Messages:
         if not isinstance(request, MPI.Request):
             return
         made: Any = request
-        note = made._check = Note(name, self.log.text(number), start)
+        note = made._check = Note(name, number, self.log.text(number), start)
         note.spec = None if data is None else spec_of(data)
         if not note.is_persistent:
             note.begin()
@@ -266,7 +266,7 @@ class _OneCompletion(_Listener):
             if call.given.get("status") is None:
                 call.given["status"] = MPI.Status()
             if call.row.kind == "wait":
-                self.log.waits(note.name)
+                self.log.waits(note.number)
         return note
 
     def ends(self, call: MadeCall, note: Note | None) -> None:
@@ -289,7 +289,7 @@ class _SeveralCompletions(_Listener):
             known = [note for note in notes if note is not None]
             receives = any(note.receive is not None for note in known)
             for note in known:
-                self.log.waits(note.name, for_others=receives)
+                self.log.waits(note.number, for_others=receives)
         return notes
 
     def ends(self, call: MadeCall, notes: list[Note | None]) -> None:

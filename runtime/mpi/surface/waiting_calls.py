@@ -42,6 +42,11 @@ _PYTHON = (*OWN_FRAMES, "<frozen", f"{sys.base_prefix}/lib/")
 AN_MPI_CALL = "an MPI call at"
 """What is told of a thread that is in our MPI, in nothing that it has written down."""
 
+AT_THE_END = "its end, where it waits until all others of its cluster come to theirs"
+"""What is told of a rank whose program has ended."""
+
+_END = "wait_for_the_ends_of_all"
+
 _NO_FUNCTION = compile("", "", "exec").co_name
 
 _BLOCKS = (calls.BLOCKING,)
@@ -143,7 +148,8 @@ class CallWatch:
         marks: dict[int, Mark] = {}
         names = _names_of_threads()
         has_begun, begun.comm = begun.comm, None
-        self._begun_on = has_begun or self._begun_on
+        if has_begun is not True:  # a request that was started, of no matter which communicator
+            self._begun_on = has_begun or self._begun_on
         known = dict(of_threads)  # before: a thread that begins now is in no frames yet
         frames = tops_of_others()
         for thread in known.keys() - frames.keys() - {_thread.get_ident()}:
@@ -162,7 +168,9 @@ class CallWatch:
                 found.may_act = True
             if name == "MainThread":
                 found.at = where(program_frame(frame))
-                if call is None and _is_in_ours(frame):
+                if _is_at_the_end(frame):
+                    found.at = AT_THE_END
+                elif call is None and _is_in_ours(frame):
                     found.at = f"{AN_MPI_CALL} {found.at}{_awaited()}"
         self._marks = marks
         return found
@@ -175,8 +183,10 @@ class CallWatch:
         written = _written_on(frame, thread)
         if written is not None:
             mark = marks[thread] = self._again(thread, written) or self._new_mark(written)
-            waits = wait_in_line(program_frame(frame)) if written[0] in WAITS else None
-            began = waits[1] if waits is not None else ""
+            began = ""
+            if written[0] in WAITS and not (began := _noted(written[1])):
+                waits = wait_in_line(program_frame(frame))
+                began = waits[1] if waits is not None else ""
             return CallOfThread(written[0], written, frame, mark, thread, began)
         if _is_in_ours(frame):
             return None
@@ -329,6 +339,11 @@ def stacks() -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
+def _noted(request: object) -> str:
+    """Return the call that began a request; "" where a check has kept no note of it."""
+    return getattr(getattr(request, "_check", None), "name", "")
+
+
 def _awaited() -> str:
     """Return what calls of ours wait for that have written nothing down, as those of windows."""
     predefined = imported("runtime.mpi.progress.predefined")
@@ -371,6 +386,13 @@ def _frames_of(top: FrameType) -> Iterator[FrameType]:
 def _is_in_ours(frame: FrameType) -> bool:
     return any(
         one.f_code.co_filename.startswith(_OURS) and one.f_code.co_filename != _OBSERVER
+        for one in _frames_of(frame)
+    )
+
+
+def _is_at_the_end(frame: FrameType) -> bool:
+    return any(
+        one.f_code.co_name == _END and one.f_code.co_filename.startswith(_OURS)
         for one in _frames_of(frame)
     )
 

@@ -15,6 +15,7 @@ from runtime.views.stream import FactStream
 TYPE_CHECKING = False  # what compares calls is imported where a run is checked
 if TYPE_CHECKING:
     from runtime.checks.comparison import CallComparison
+    from runtime.machine.rank_states import Wait
 
 MOST_FAULTS = 100
 """So many faults are told."""
@@ -51,10 +52,10 @@ class CheckReports:
             _log.info("%s, another one than without --check", text)
         self._tell(faults)
 
-    def stuck(self, calls: Iterable[tuple[str, str]], *, in_collectives: bool) -> str:
+    def stuck(self, calls: Iterable[tuple[str, Wait]], *, in_collectives: bool) -> str:
         """Tell faults of ranks that wait for ever; return why the run has to end for them, or "".
 
-        `calls` are ranks with the lines where they wait. A receive that lacks its message explains
+        `calls` are ranks with what they wait in. A receive that lacks its message explains
         sends that nobody receives. Where calls did not fit, what waits for ever does so for that;
         if ranks may be out of step, those that have waited for long `in_collectives` do so in vain,
         too, or have wrong data.
@@ -64,18 +65,21 @@ class CheckReports:
         from runtime.checks.comparison import ORDER, OUT_OF_STEP
 
         compared = self._compared
-        waiting = [(rank, where.partition(" in ")[0]) for rank, where in calls]
+        waiting = [(rank, wait.where.partition(" in ")[0], wait) for rank, wait in calls]
         if compared.first:
             is_in_vain = waiting or (in_collectives and compared.first in OUT_OF_STEP)
             return "calls of ranks do not fit" if is_in_vain else ""
-        found = [compared.stuck(*one) for one in waiting]
+        found = [
+            compared.stuck(rank, where, for_sends_alone=wait.is_for_sends)
+            for rank, where, wait in waiting
+        ]
         faults = [one for one in found if one is not None]
         of_order = [one for one in faults if one.kind == ORDER]
         fresh = [one for one in of_order or faults if compared.is_new(one.kind, *one.calls)]
         self._tell(compared.told(fresh))
         if of_order:
             return "with --check receives from any source take other messages than usual"
-        if faults or any(compared.may_rely_on_buffers(*one) for one in waiting):
+        if faults or any(compared.may_rely_on_buffers(rank, where) for rank, where, _ in waiting):
             return "with --check sends wait until they are received"
         return ""
 

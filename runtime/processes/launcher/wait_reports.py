@@ -393,7 +393,7 @@ class WaitReports:
         asked = sorted(stuck & seen.states.keys())  # a replica that has gone is stuck with its rank
         waits = [one for state in seen.states.values() for one in state.waits]
         return self.checks.stuck(
-            ((rank, one.where) for rank in asked for one in seen.states[rank].waits),
+            ((rank, one) for rank in asked for one in seen.states[rank].waits),
             in_collectives=any(one.is_collective and one.seconds >= self._limit for one in waits),
         )
 

@@ -121,11 +121,14 @@ def test_what_a_rank_finds_itself_is_told_beside_the_faults_of_several() -> None
 )
 def test_a_wait_for_sends_alone_relies_on_buffers(awaited: int, is_fault: bool) -> None:
     compared = CallComparison()
-    calls = {1: ["Isend", "a.py:1", "", awaited, "", None, ""]}
+    calls = {1: ["Isend", "a.py:1", "", awaited, "float64", 32, ""]}
     compared.add(RANKS[0], report_from({"calls": calls}))
     assert (compared.stuck(RANKS[0], "a.py:1") is not None) == is_fault
     assert compared.may_rely_on_buffers(RANKS[0], "a.py:1")
     assert not compared.may_rely_on_buffers(RANKS[0], "a.py:2")
+    fault = compared.stuck(RANKS[0], "a.py:1", for_sends_alone=True)  # all messages have come
+    assert (fault is not None) == (awaited != NO_ROOT)
+    assert fault is None or fault.calls == ("Isend, 4 x float64 (a.py:1)",)
 
 
 def test_nobody_relies_on_buffers_who_waits_for_a_rank_that_has_failed() -> None:

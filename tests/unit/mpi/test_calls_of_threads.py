@@ -12,9 +12,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mpi4py import MPI
 
 from runtime.home import HOME
 from runtime.mpi.progress.latest_calls import LatestCall, begun, note, of_threads, write_down
+from runtime.mpi.requests.requests import Prequest, started_in_cluster
 from runtime.mpi.surface.line_calls import waits_for_a_thread
 from runtime.mpi.surface.waiting_calls import CallOfThread, CallWatch, stacks
 
@@ -322,3 +324,18 @@ def test_a_thread_that_waits_for_a_time_may_act(
     assert found == is_at_rest
     event.set()
     thread.join()
+
+
+def test_persistent_requests_that_are_started_together_are_seen_to_begin() -> None:
+    requests = [
+        started_in_cluster(MPI.COMM_SELF.Send_init(bytearray(1), 0), MPI.COMM_SELF),
+        started_in_cluster(MPI.COMM_SELF.Recv_init(bytearray(1), 0), MPI.COMM_SELF),
+    ]
+    assert begun.comm == MPI.COMM_SELF  # where messages are looked for that nobody receives
+    begun.comm = None  # as who looks does
+    Prequest.Startall(requests)
+    assert begun.comm is not None
+    begun.comm = None
+    MPI.Request.Waitall(requests)
+    for one in requests:
+        one.Free()
