@@ -6,13 +6,17 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from gcm.components.composite import Composite
+from gcm.components.declarations import is_immediate
 from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.components.wrapper import Wrapper
 from gcm.interfaces.distribution import redistributes
+from gcm.interfaces.future import Future
+from gcm.interfaces.going_on import outside
 from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
 from gcm.interfaces.stub import Stub
 from gcm.interfaces.types import ComponentType, InterfaceType
+from gcm.invocation import RemotePort
 from runtime.hosting.mirrored_content import MirroredContent
 from runtime.hosting.mirrored_controllers import mirrored
 from runtime.hosting.remote import RemoteInterface
@@ -51,9 +55,15 @@ class Mirror(Wrapper):
         """What is wrapped."""
         return cast(MirroredContent, self._wrapped)
 
+    def serves_at_once(self, operation: str) -> bool:
+        """Return whether the content there declares `operation` immediate."""
+        return is_immediate(self.content_class, operation)
+
     def target_of(self, interface: ServerInterface, operation: str) -> Callable[..., Any]:
         """Return the port that sends the call to the node process."""
-        return self.mirrored.remote(interface.type).port(operation)
+        port = self.mirrored.remote(interface.type).port(operation)
+        queued = self.membrane.queues_calls and not self.serves_at_once(operation)
+        return _PortOfQueue(port) if queued else port
 
     def _add_interface(self, declared: InterfaceType) -> ClientInterface | ServerInterface:
         made = _interface_there(self, declared)
@@ -139,6 +149,27 @@ class PassedComposite(Composite):
         """Compose the ports of all server interfaces and of all inner faces anew."""
         super().wire_servers()
         self._changed(self)
+
+
+class _PortOfQueue:
+    """The port of an operation of an active object elsewhere, in front of that to its process.
+
+    Who waits for an answer is outside of the object, whose requests stay in the queue there while
+    it is stopped. So a stop waits for what the object serves, and not for its callers here.
+    """
+
+    __slots__ = ("_port",)
+
+    def __init__(self, port: RemotePort) -> None:
+        self._port = port
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call and wait for the result."""
+        return outside(self._port, *args, **kwargs)
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call and return at once with the future of the result."""
+        return self._port.submit(*args, **kwargs)
 
 
 def _interface_there(

@@ -238,8 +238,16 @@ class Gatherer:
         return [sum(number)] * len(number)
 
 
+class Run(Protocol):
+    def run(self, number: int, rounds: int) -> list[int]: ...
+
+
+@provides("run", Run)
 class Giver:
     give: Annotated[Give, requires()]
+
+    def run(self, number: int, rounds: int) -> list[int]:
+        return [self.give.give(number + turn) for turn in range(rounds)]
 
 
 def test_a_gathercast_server_that_is_stopped_between_calls_loses_no_round() -> None:
@@ -253,8 +261,7 @@ def test_a_gathercast_server_that_is_stopped_between_calls_loses_no_round() -> N
     answers: dict[int, list[int]] = {}
 
     def run(number: int) -> None:
-        stub = givers[number].content.give
-        answers[number] = [stub.give(number + turn) for turn in range(rounds)]
+        answers[number] = givers[number].stub("run", Run).run(number, rounds)
 
     threads = [threading.Thread(target=run, args=(n,), daemon=True) for n in range(3)]
     for thread in threads:
