@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from gcm.adl.plan import ComponentPlan, MembraneKind
 from gcm.components.composite import Composite
 from gcm.components.model import Component
 from gcm.errors import IllegalContentError, InstantiationError
+from gcm.interfaces.call_chain import LinkElsewhere, as_header, current, new_number, work_on
 from gcm.interfaces.future import Future
 from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation
+from gcm.membranes.lifecycle.starting import StartTurn
 from gcm.suggestion import did_you_mean
 from runtime.hosting.content_there import ContentThere
 from runtime.hosting.exports import INNER
@@ -22,7 +25,7 @@ from runtime.hosting.node import name_of_class
 from runtime.hosting.other_node import NODE, NodeProcess, ask_node
 from runtime.hosting.remote import BINDING, TYPE_OF, RemoteInterface
 from runtime.hosting.routes import only
-from runtime.transport.errors import ChannelClosed, Unreachable
+from runtime.transport.errors import ChannelClosed, TransportError, Unreachable
 
 Announce = Callable[[str, NodeProcess], None]
 """Is called with the path of each component before it is made in a node process or moves there.
@@ -57,6 +60,8 @@ class MirroredContent:
         self._led: dict[str, tuple[ServerEnd, ...]] = {}
         self._passed: dict[str, list[Component]] = {}
         self._runs = False
+        self._is_up = False
+        self._is_rising = False
         self.plan = plan
         self.path = plan.path
         self.node = node
@@ -71,7 +76,8 @@ class MirroredContent:
 
     def control(self, controller: str, operation: str, *args: Any, **kwargs: Any) -> Any:
         """Call a controller of the component and wait for the result."""
-        call = Invocation(self.path, f"{controller}-controller", operation, args, kwargs)
+        where = self.path, f"{controller}-controller", operation
+        call = Invocation(*where, args, kwargs, chain=as_header())
         return self._host.call(call).result()
 
     def touch(
@@ -98,29 +104,72 @@ class MirroredContent:
 
     def on_start(self) -> None:
         """Bind and start the component, after the servers that start with it."""
+        turn = getattr(self.mirror.membrane.lifecycle, "turn", None) if self.mirror else None
+        number = turn.number if isinstance(turn, StartTurn) else new_number()
+        before = work_on(LinkElsewhere(number, f"{self.path}.start", current()))
+        try:
+            self._start(number)
+        finally:
+            work_on(before)
+
+    def _start(self, number: str) -> None:
         if self._runs:
             return
-        self._runs = True  # already, because bindings can go round in a circle
+        self._runs = True
         begun: list[MirroredContent] = []
         try:
             for server in self._neighbours(servers_of):
-                if not server._runs and server._rises:
-                    server.on_start()
+                if server._rises and not server._runs:
+                    server._start(number)
                     begun.append(server)
-            for client in self._bindables:
-                self._lead(client)
-            self.control("lifecycle", "start")
+                elif server._starts_later:  # bindings go round in a circle
+                    server._rise(number)
+            if self._is_rising:
+                self._is_rising = False
+                ask_node(self._host, self.node.home, "start", self.path)
+            else:
+                self._lead_all()
+                self.control("lifecycle", "start")
+            self._is_up = True
         except BaseException:
             self._runs = False
+            self.on_start_failed()
             for server in reversed(begun):
                 server.on_stop()
             raise
+
+    def _rise(self, number: str) -> None:
+        """Let calls in the start of that number tell the component, and its servers, of it."""
+        if self._is_rising:
+            return
+        self._lead_all()
+        ask_node(self._host, self.node.home, "rise", self.path, number)
+        self._is_rising = True
+        for server in self._neighbours(servers_of):
+            if server._starts_later:
+                server._rise(number)
+
+    @property
+    def _starts_later(self) -> bool:
+        """Whether the mirror is starting, and the component is not started yet."""
+        return self.mirror is not None and self.mirror.state == "starting" and not self._is_up
+
+    def on_start_failed(self) -> None:
+        """Let the component rise no more: the start that it is part of has failed."""
+        if self._is_rising:
+            self._is_rising = False
+            with suppress(TransportError):  # its node is lost
+                ask_node(self._host, self.node.home, "fall", self.path)
+
+    def _lead_all(self) -> None:
+        for client in self._bindables:
+            self._lead(client)
 
     def on_stop(self) -> None:
         """Stop the component, after the clients that stop with it."""
         if not self._runs:
             return
-        self._runs = False
+        self._runs = self._is_up = False
         for client in self._neighbours(clients_of):
             if not client._is_started:
                 client.on_stop()

@@ -18,6 +18,7 @@ from gcm.factory import primitive
 from gcm.interfaces.interface import ClientInterface, Referenced, ServerEnd, ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType
 from gcm.membranes.attribute import AttributeController
+from gcm.membranes.lifecycle.starting import StartTurn
 from gcm.membranes.membrane_controller import MembraneController
 from gcm.membranes.migration import MigrationController
 from gcm.records import dataclass
@@ -69,8 +70,14 @@ class NodeControl(Protocol):
         What is left passes on the calls that waited, until it is told to `leave`.
         """
 
+    def rise(self, path: str, number: str) -> None:
+        """Let a component be told of its start by calls of the start of that `number`."""
+
     def start(self, path: str) -> None:
-        """Start a component that has moved here, before calls come."""
+        """Start a component that has moved here, before calls come, or that rises."""
+
+    def fall(self, path: str) -> None:
+        """Take back that a component rises."""
 
     def leave(self, path: str) -> None:
         """End what is left here of a component that has moved."""
@@ -140,6 +147,7 @@ class NodeAgent:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._moved: dict[str, Component] = {}
+        self._rising: dict[str, StartTurn] = {}
 
     def facts(self) -> tuple[str, str, int]:
         """Tell who this is."""
@@ -155,9 +163,24 @@ class NodeAgent:
         here.controller(MigrationController).migrate(OtherNode(self._host, plan, home, address))
         self._moved[plan.path] = here
 
+    def rise(self, path: str, number: str) -> None:
+        """Let a component be told of its start by calls of the start of that `number`."""
+        life: Any = self._host.exports.component(path).membrane.lifecycle
+        self._rising[path] = life.rise(number)
+
     def start(self, path: str) -> None:
-        """Start a component that has moved here."""
-        self._host.exports.component(path).start()
+        """Start a component that has moved here, or that rises."""
+        rising = self._rising.pop(path, None)
+        if rising is None:
+            self._host.exports.component(path).start()
+        else:
+            rising.run()
+
+    def fall(self, path: str) -> None:
+        """Take back that a component rises."""
+        rising = self._rising.pop(path, None)
+        if rising is not None:
+            rising.call_off(InstantiationError("another one could not be started"))
 
     def leave(self, path: str) -> None:
         """End what is left here of a component that has moved."""

@@ -8,6 +8,7 @@ from typing import Any
 from gcm.adl.plan import ComponentPlan
 from gcm.components.model import Component
 from gcm.errors import IllegalContentError
+from gcm.interfaces.call_chain import as_header
 from gcm.interfaces.interface import Referenced
 from gcm.invocation import Caller, Invocation
 from gcm.records import dataclass
@@ -20,7 +21,7 @@ NODE = "node"
 
 def ask_node(host: Host, home: str, operation: str, *args: Any) -> None:
     """Let the agent of the node process at `home` do something, and wait until it has."""
-    host.call(Invocation(home, NODE, operation, args)).result()
+    host.call(Invocation(home, NODE, operation, args, chain=as_header())).result()
 
 
 class OtherNode:

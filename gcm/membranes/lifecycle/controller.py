@@ -45,6 +45,7 @@ class LifeCycleController(Life):
         "holding_port",
         "not_started_again",
         "refuse_if_hopeless",
+        "rise",
         "wait_until_open",
     }
 
@@ -93,6 +94,29 @@ class LifeCycleController(Life):
             if claim(rising, State.STOPPED, State.STARTING, start):
                 start.run()
                 return
+
+    def rise(self, number: str) -> StartTurn:
+        """Begin a start that others of a circle of bindings, in other processes, are part of.
+
+        Until the turn that is returned runs, the component is told of its start by the first call
+        that has the `number` of the start in its chain, as in a circle of one process.
+
+        Raises:
+            IllegalLifeCycleError: something is missing, or it is not stopped.
+        """
+        start = StartTurn([self.component], number)
+        (seen,) = look_at([self.component])
+        faults = _faults(seen)
+        if faults or not claim([self.component], State.STOPPED, State.STARTING, start):
+            raise IllegalLifeCycleError(
+                f"cannot start: {'; '.join(faults) or 'another thread is starting it'}",
+                component=self.component.path,
+                state=self._state,
+                cure="Nothing was started; fix this and start again",
+            )
+        for client in self.component.bindables:
+            client.settle()
+        return start
 
     def stop(self) -> None:
         """Let what is in flight finish, then stop; stopping a stopped component does nothing.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gcm.components.controller import Controller
 from gcm.errors import GcmError, IllegalLifeCycleError
+from gcm.interfaces.call_chain import current, new_number, waiting_for
 from gcm.membranes.lifecycle.life import Turn, life_of
 from gcm.membranes.lifecycle.states import State
 from gcm.membranes.tree import inside_out, servers_first
@@ -21,16 +22,26 @@ if TYPE_CHECKING:
 
 
 class StartTurn(Turn):
-    """Components that start together; `members` are its parts, innermost first."""
+    """Components that start together; `members` are its parts, innermost first.
 
-    __slots__ = ("_begun", "_failed", "_members", "_told")
+    If others of them are in other processes, all that is done for the start has the same `number`
+    in its chain, and whichever thread does it is one of the turn.
+    """
 
-    def __init__(self, members: Sequence[Component]) -> None:
+    __slots__ = ("_begun", "_failed", "_members", "_told", "number")
+
+    def __init__(self, members: Sequence[Component], number: str = "") -> None:
         super().__init__()
         self._members = members
+        self.number = number or new_number()
         self._told: set[Component] = set()
         self._begun: list[Controller] = []
         self._failed: tuple[Component, BaseException] | None = None
+
+    def is_mine(self) -> bool:
+        """Return whether the calling thread does what it does for this start."""
+        chain = waiting_for(current())
+        return super().is_mine() or any(one.number == self.number for one in chain)
 
     def run(self) -> None:
         """Run hooks and open everything, the outermost component last.
@@ -70,6 +81,13 @@ class StartTurn(Turn):
                 raise
             self._begun.append(controller)
         life_of(part).open()
+
+    def call_off(self, error: BaseException) -> None:
+        """Stop again those that were told because somebody called them: the start has failed."""
+        try:
+            self._take_back(error)
+        finally:
+            self.end(self._members)
 
     def _raise(self, error: BaseException) -> None:
         if isinstance(error, GcmError) or not isinstance(error, Exception):

@@ -22,7 +22,7 @@ from gcm.interfaces.call_chain import (
     waiting_for,
     waiting_in,
 )
-from gcm.interfaces.future import Future
+from gcm.interfaces.future import Future, finished
 from gcm.interfaces.going_on import outside
 from gcm.interfaces.value import by_value, no_copy
 from gcm.suggestion import did_you_mean
@@ -211,7 +211,11 @@ class QueuePort:
             CopyError: an argument cannot be copied.
         """
         # A call from another process or of a round arrives here last: its callers may wait for it.
-        return self._queued(args, kwargs, is_awaited=is_arriving(current()))
+        arrives = is_arriving(current())
+        if arrives and self._is_in_start():
+            call = self._interface, self._operation, args, kwargs
+            return finished(self._queue.serve_now, call, {})
+        return self._queued(args, kwargs, is_awaited=arrives)
 
     def _queued(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_awaited: bool
@@ -247,11 +251,18 @@ class QueuePort:
         Raises:
             IllegalLifeCycleError: nothing is served, so waiting would never end.
         """
+        if self._is_in_start():
+            return True
         lifecycle = self._queue.component.membrane.lifecycle
-        if lifecycle.bring_up():
-            return not self._queue.is_serving
         lifecycle.refuse_if_hopeless(self._interface, self._operation)
         return False
+
+    def _is_in_start(self) -> bool:
+        """Return whether `on_start` of the component is under way, and led to this call."""
+        queue = self._queue
+        if queue.is_serving or not queue.component.membrane.lifecycle.bring_up():
+            return False
+        return not queue.is_serving
 
 
 class ControlPort(QueuePort):
