@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -332,35 +332,37 @@ class DeployedAssembly:
         """Stop and terminate in good order; return 1 and why if that fails."""
         if not self._claim_end():
             return 0, ""
-        error = self._stop_and_terminate()
-        if error is not None:
+        errors = self._stop_and_terminate()
+        for error in errors:
             self._wait_for_loss(error)
-        if self._outlives_nodes and self._lost.is_set() and isinstance(error, TransportError):
-            error = None  # what could not be told to end has gone
+        if self._outlives_nodes and self._lost.is_set():
+            errors = _but_losses(errors)  # what could not be told to end has gone
         self._ended.set()
-        return (1, f"the assembly could not be ended: {words_of(error)}") if error else (0, "")
+        return (
+            (1, f"the assembly could not be ended: {_words_of_all(errors)}") if errors else (0, "")
+        )
 
     def _end_anyway(self) -> None:
         """End what can be ended: the run is over, and what is left ends with its process."""
-        error = self._stop_and_terminate()
-        if error is not None and not isinstance(error, TransportError):
-            self._post(AssemblyEnded(1, f"the assembly did not stop in order: {words_of(error)}"))
+        if errors := _but_losses(self._stop_and_terminate()):
+            why = f"the assembly did not stop in order: {_words_of_all(errors)}"
+            self._post(AssemblyEnded(1, why))
         self._ended.set()
 
-    def _stop_and_terminate(self) -> Exception | None:
-        """End all components; return the first error.
+    def _stop_and_terminate(self) -> list[Exception]:
+        """End all components; return what they raise, each by itself.
 
         Those that did not stop in order are terminated too: a call of a stopped component waits for
         its next start, one of a terminated component is refused.
         """
         assert self._root is not None
-        first: Exception | None = None
+        errors: list[Exception] = []
         for end in (self._root.stop, self._root.terminate):
             try:
                 end()
             except Exception as error:  # hooks of the user's may raise anything
-                first = first or error
-        return first
+                errors += _each_of(error)
+        return errors
 
     def _claim_end(self) -> bool:
         with self._changed:
@@ -377,6 +379,23 @@ class DeployedAssembly:
     def _work(name: str, work: Callable[[], None]) -> None:
         # Nobody joins these threads: the user's code may never return from a call.
         threading.Thread(target=work, name=name, daemon=True).start()
+
+
+def _each_of(error: Exception) -> Iterator[Exception]:
+    """Yield an error, or those of a group: several components may fail in one stop."""
+    if isinstance(error, ExceptionGroup):
+        for one in error.exceptions:
+            yield from _each_of(one)
+    else:
+        yield error
+
+
+def _but_losses(errors: Iterable[Exception]) -> list[Exception]:
+    return [one for one in errors if not isinstance(one, TransportError)]
+
+
+def _words_of_all(errors: Iterable[Exception]) -> str:
+    return "\n".join(map(words_of, errors))
 
 
 def words_of(error: BaseException) -> str:

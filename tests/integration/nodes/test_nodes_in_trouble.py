@@ -281,3 +281,27 @@ def test_a_round_ends_at_once_where_the_node_of_a_member_is_killed(
     words = "lab/rack/blade1: the process of this node has ended, and with it /app/two: "
     assert words in errors
     assert field_of_work.wait_until_gone() == []
+
+
+def test_what_fails_at_the_end_is_told_though_what_a_lost_node_causes_is_not(
+    field_of_work: Field,
+) -> None:
+    hooks = """
+    def on_stop(self):
+        from runtime.transport.errors import ChannelClosed
+        raise ChannelClosed("the node has gone")
+@provides("join", """
+    module = ROUND.replace('\n@provides("join", ', hooks)
+    module += "    def on_terminate(self):\n        raise ValueError('the chief cannot end')\n"
+    field_of_work.write(module, ADL_OF_ROUND.format(policy="go-on", place=""), MAPPING)
+    descriptor = field_of_work.folder / "app.xml"
+    document = descriptor.read_text()
+    descriptor.write_text(document.replace("<assembly ", '<assembly on-loss="go-on" '))
+    running = field_of_work.deploy()
+    os.kill(int(running.until("pid").split()[1]), signal.SIGKILL)
+    code, _, errors = running.end()
+    assert code == 1
+    assert "the assembly could not be ended: " in errors
+    assert "ValueError: the chief cannot end" in errors
+    assert "the node has gone" not in errors
+    assert field_of_work.wait_until_gone() == []
