@@ -110,8 +110,8 @@ scan                       MPI_Scan                          collective    b   p
 exscan                     MPI_Exscan                        collective    b   plan:object_plans.scan                sendobj op=SUM | alike exclusive
 Spawn                      MPI_Comm_spawn                    process       b   refused:processes                     command args=None maxprocs=1 info=INFO_NULL root=0 errcodes=None
 Spawn_multiple             MPI_Comm_spawn_multiple           process       b   refused:processes                     command args=None maxprocs=None info=INFO_NULL root=0 errcodes=None
-Accept                     MPI_Comm_accept                   process       b   refused:processes                     port_name info=INFO_NULL root=0
-Connect                    MPI_Comm_connect                  process       b   refused:processes                     port_name info=INFO_NULL root=0
+Accept                     MPI_Comm_accept                   process       b   ours                                  port_name info=INFO_NULL root=0
+Connect                    MPI_Comm_connect                  process       b   ours                                  port_name info=INFO_NULL root=0
 
 [Topocomm]
 Neighbor_allgather         MPI_Neighbor_allgather            collective    bip plan:neighbour_plans.neighbour_allgather sendbuf recvbuf

@@ -13,10 +13,10 @@ rank               a wrapper in each process
 A contract has one class for each direction in which it is called. Between the components of the
 machine go `Membership`, `Health` and `References` upwards, `Views`, `Control` and `Routes`
 downwards. Front-ends tell the launcher what happens by `Reports`, and it tells them what to do by
-`Orders`. What only the launcher can decide ranks
-ask it themselves, by `Appeals`; those of coupled codes also by `Coupling`, which it answers with
-`CouplingNews`, and they send each other `Mail`. `runtime.machine.authority` says which of these
-calls a front-end passes on unopened.
+`Orders`. What only the launcher can decide ranks ask it themselves, by `Appeals`, to some of which
+it has `Answers`; those of coupled codes also by `Coupling`, which it answers with `CouplingNews`,
+and they send each other `Mail`. `runtime.machine.authority` says which of these calls a front-end
+passes on unopened.
 
 All operations are notifications: nobody waits for an answer, and those of one sender arrive in the
 order in which they were sent. They are carried out at once by the thread that receives them, so
@@ -137,6 +137,19 @@ class Appeals(Protocol):
 
     def uses_native_mpi(self, member: str, files: list[str], why: str) -> None:
         """Report new libraries of the program that compute on one cluster, and why they do."""
+
+    def asks_for_name(self, member: str, number: int, kind: str, name: str, port: str) -> None:
+        """Publish, take back or look up the name of a port; `kind` is a `NameRequest`.
+
+        `Answers.name_answered` with the number is the answer.
+        """
+
+
+class Answers(Protocol):
+    """From the launcher to one rank: what it has asked for, and waits for."""
+
+    def name_answered(self, number: int, answer: int, port: str) -> None:
+        """Answer a question about a name with a `NameAnswer`, and the port that has the name."""
 
 
 class References(Protocol):
@@ -459,6 +472,7 @@ CONTRACTS: dict[type, str] = {
     Views: "views",
     Health: "health",
     Appeals: "appeals",
+    Answers: "answers",
     References: "references",
     Control: "control",
     Routes: "routes",

@@ -11,6 +11,7 @@ from runtime.machine.authority import TO_RANKS
 from runtime.machine.calls import CallRefused, DispatchTable, stub
 from runtime.machine.contracts import (
     CONTRACTS,
+    Answers,
     CodeRoutes,
     Coupling,
     CouplingNews,
@@ -41,6 +42,7 @@ LAST_CALL_TIMEOUT = 1.0  # seconds for the call that is served when the rank end
 _LATER = 1.25
 """How much later than its front-end a rank gives the other up, so that this one knows the cause."""
 
+_ANSWERS = CONTRACTS[Answers]
 _MAIL, _NEWS, _CODE_ROUTES = CONTRACTS[Mail], CONTRACTS[CouplingNews], CONTRACTS[CodeRoutes]
 
 _log = logger(__name__)
@@ -171,6 +173,10 @@ class RankLink:
             if self._lost:
                 lose(self._lost)
 
+    def hear_answers(self, answers: Answers) -> None:
+        """Dispatch what the launcher answers; to be called before anything is asked."""
+        self._dispatch.serve(Answers, answers)
+
     def wait_for_go(self) -> None:
         """Serve calls of the front-end until the program may run; raises ChannelClosed."""
         while not self.wrapper.may_go:
@@ -217,9 +223,9 @@ class RankLink:
     def _handle_far(self, target: Target, args: tuple[Any, ...]) -> None:
         """Dispatch a relayed call of the launcher or another rank; front-ends prove the sender."""
         call, sender = (target.interface, target.operation), target.client
-        if target.interface == _NEWS:
+        if target.interface in (_NEWS, _ANSWERS):
             if sender != LAUNCHER:
-                raise CallRefused(f"{sender} may not call {_NEWS}.{target.operation}")
+                raise CallRefused(f"{sender} may not call {target.interface}.{target.operation}")
         elif call not in TO_RANKS:
             raise CallRefused(f"another rank may not call {target.interface}.{target.operation}")
         elif TO_RANKS[call] and args[:1] != (sender,):

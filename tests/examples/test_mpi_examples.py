@@ -80,6 +80,11 @@ def test_ranks_of_two_clusters_write_their_columns_to_one_file(tmp_path: Path) -
     assert said == "384 bytes in site0/cluster0\nthe last row: 0 0 1 1 2 2 3 3\n"
 
 
+def test_visitors_find_a_model_by_its_name() -> None:
+    said = run(*DEPLOY, "--quiet", "--emulate", "2x1x2", "examples/34_ports/queries.py")
+    assert said == "".join(f"visit {n}: the model is at {1 + 2 * n}\n" for n in (1, 2, 3))
+
+
 def test_heat_goes_on_where_it_was_on_two_sites(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples" / "30_heat", tmp_path / "examples" / "30_heat")
     shutil.copytree(ROOT / "descriptors", tmp_path / "descriptors")

@@ -92,7 +92,7 @@ def test_tasks_are_computed_by_ranks_of_other_clusters(shared: SharedGrid) -> No
     ("call", "instead"),
     [
         ("world.Spawn('program')", "descriptor"),
-        ("world.Accept('port')", "descriptor"),
+        ("world.Spawn_multiple(['program'])", "descriptor"),
     ],
 )
 @on("1+1")

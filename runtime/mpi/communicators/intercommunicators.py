@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mpi4py import MPI
 
+from runtime.lazy_import import LazyModule
 from runtime.mpi.communicators.children import child, meet, near_or_null, over, over_two
 from runtime.mpi.communicators.groups import Group, group_of, members_of, spans_clusters
 from runtime.mpi.communicators.leaders import CallCounts, agreed, from_leader
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     _Comm = TypeVar("_Comm", bound=MPI.Comm)
 
+
+_ports: Any = LazyModule("runtime.mpi.communicators.ports")
 
 _TAG = "org.mpi4py"
 _turns = CallCounts()
@@ -116,6 +119,26 @@ class GroupCreation(MPI.Intracomm):
         _meet(group + peers)
         made: MPI.Intercomm = over_two(engine, group, peers, context)
         return hand_down(self, made)
+
+    def Accept(
+        self, port_name: str, info: MPI.Info = MPI.INFO_NULL, root: int = 0
+    ) -> MPI.Intercomm:
+        """Return a communicator of this group and the next one that connects to a port.
+
+        The port matters at the root alone.
+        """
+        made: MPI.Intercomm = _ports.accepted(self, port_name, info, integer(root))
+        return made
+
+    def Connect(
+        self, port_name: str, info: MPI.Info = MPI.INFO_NULL, root: int = 0
+    ) -> MPI.Intercomm:
+        """Return a communicator of this group and the one that accepts at a port.
+
+        The port matters at the root alone.
+        """
+        made: MPI.Intercomm = _ports.connected(self, port_name, info, integer(root))
+        return made
 
 
 class InterParts(MPI.Intercomm):

@@ -67,7 +67,7 @@ def from_leader(
     comm: MPI.Intracomm, engine: Engine, leader: int, said: bytes
 ) -> tuple[bytes, Members]:
     """Return the context and the other group, as told by the leader of this one."""
-    said = _tell(comm, engine, leader, said)
+    said = tell_bytes(comm, engine, leader, said)
     return said[:CONTEXT_BYTES], tuple(array(_WORD, said[CONTEXT_BYTES:]))
 
 
@@ -100,7 +100,7 @@ def _tag_of(peer: bytes | Members, tag: int) -> int:
     return _LEADERS_TAG + number % (here().tag_limit - _LEADERS_TAG)
 
 
-def _tell(comm: MPI.Intracomm, engine: Engine, leader: int, said: bytes) -> bytes:
+def tell_bytes(comm: MPI.Intracomm, engine: Engine, leader: int, said: bytes) -> bytes:
     """Broadcast from the leader, and return its value."""
     if members_behind(comm) is not None:
         told: bytes = comm.bcast(said, leader)

@@ -32,7 +32,6 @@ from runtime.mpi.values.numbers import count as as_count
 from runtime.mpi.values.numbers import integer
 from runtime.mpi.values.specs import read
 from runtime.mpi.windows.layouts import layout_of
-from runtime.mpi.windows.traffic import port_of
 from runtime.mpi.windows.waiting import FirstError, WindowLosses
 from runtime.services import BodyHere, Effect
 from runtime.topology import member_in_words
@@ -104,7 +103,7 @@ class GridFile:
     def serve(self) -> None:
         """Hear requests and answers from now on."""
         with self.engine.lock:
-            port_of(self.engine).open(self.members.context, self)
+            self.engine.services().open(self.members.context, self)
 
     def abandon(self) -> None:
         """Give up a file that not all ranks could open."""
@@ -173,7 +172,7 @@ class GridFile:
         assert served is not None, "it has begun the job"
         with engine.lock:
             try:
-                port_of(engine).carry_out(self.members.context, served.finished(job, outcome))
+                engine.services().carry_out(self.members.context, served.finished(job, outcome))
             except Exception as fault:  # the thread has other jobs to do
                 text = f"the file was given up here: {type(fault).__name__}: {fault}"
                 self._losses.break_off(as_mpi_error(FileFault("ERR_OTHER", text)))
@@ -207,7 +206,7 @@ class GridFile:
             raise trouble
         if self.is_here:
             data = body[0] if len(body) == 1 else b"".join(body)
-            port_of(engine).arrived(m.context, header.packed(), BodyHere(self.home, data))
+            engine.services().arrived(m.context, header.packed(), BodyHere(self.home, data))
             return
         if engine.connections is None:
             raise RuntimeError("the connections are closed")
@@ -678,7 +677,7 @@ class GridFile:
                 self._give_up()
         finally:
             with self.engine.lock:
-                port_of(self.engine).close(self.members.context)
+                self.engine.services().close(self.members.context)
                 self._losses.end()
             self._free_types()
             self.comm.Free()

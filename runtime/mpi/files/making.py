@@ -25,7 +25,6 @@ from runtime.mpi.values import two_ways
 from runtime.mpi.values.faults import WrongArgument, check_kind
 from runtime.mpi.values.handles import named_like
 from runtime.mpi.values.numbers import integer
-from runtime.mpi.windows.traffic import port_of
 
 _HOME = "home"
 """The user's own machine, by its name in paths and hints."""
@@ -73,7 +72,7 @@ def _failing_with(comm: Any, own: Any) -> Iterator[None]:
         yield
     except BaseException:
         with made.engine.lock:
-            port_of(made.engine).close(made.context)
+            made.engine.services().close(made.context)
             parent.closed_with_it.remove(made.recovery)
         own.Free()
         raise

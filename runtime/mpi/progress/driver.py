@@ -31,7 +31,14 @@ from typing import TYPE_CHECKING
 from runtime.mpi.errors import ProcessGone
 from runtime.mpi.progress.collective_mailbox import CollectiveBox
 from runtime.mpi.progress.losses import Losses
-from runtime.mpi.progress.mailboxes import CONTEXT_BYTES, HEAD, INVITED, Mailbox, Receive
+from runtime.mpi.progress.mailboxes import (
+    CONTEXT_BYTES,
+    HEAD,
+    INVITED,
+    SERVED,
+    Mailbox,
+    Receive,
+)
 from runtime.mpi.progress.operations import (
     IDLE,
     POLLED,
@@ -48,7 +55,8 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.losses import LossHandler
     from runtime.mpi.progress.ranks import CommunicatorRanks
     from runtime.mpi.progress.replication import ReplicatedConnections
-    from runtime.services import ServicePort
+    from runtime.ports import PortDesk
+    from runtime.services import SendRequest, ServicePort
     from runtime.wire import Incoming, Outgoing
     from runtime.wire.peer_connections import PeerConnections
 
@@ -84,7 +92,8 @@ class Driver:
         self.invited: Callable[[int, bytes], None] | None = None
         """Accepts invitations of replacements of lost processes, where losses are survived."""
         self.port: ServicePort | None = None
-        """Where others ask for services of this process, such as its windows."""
+        """Where others ask for services of this process; see `services`."""
+        self._desk: PortDesk | None = None
         self.waits_begun = 0
         """How many waits there were that did not end at once."""
         # one removal, which nothing can interrupt, for each of them
@@ -244,11 +253,46 @@ class Driver:
 
     def _serve(self, incoming: Incoming) -> None:
         """Hand a request to the service that it is for."""
+        head = incoming.head
+        self.services().arrived(head[:CONTEXT_BYTES], head[HEAD.size :], incoming)
+
+    # --------------------------------------------------------------- services
+
+    def services(self) -> ServicePort:
+        """Return where others ask for services of this process, such as its windows.
+
+        The lock is held.
+        """
         if self.port is None:
-            incoming.take()
-        else:
-            head = incoming.head
-            self.port.arrived(head[:CONTEXT_BYTES], head[HEAD.size :], incoming)
+            from runtime.ports import DESK_KEY
+            from runtime.services import ServicePort
+
+            self.port = ServicePort(self.request)
+            self.port.open(DESK_KEY, self.desk)
+        return self.port
+
+    @property
+    def desk(self) -> PortDesk:
+        """The ports of this process."""
+        if self._desk is None:
+            from runtime.ports import PortDesk
+
+            self._desk = PortDesk(self.me)
+        return self._desk
+
+    def request(self, key: bytes, send: SendRequest) -> None:
+        """Send a request to a service of any process. The lock is held.
+
+        Nobody waits for it to go: a lost receiver needs nothing.
+        """
+        if send.to == self.me:
+            from runtime.services import BodyHere
+
+            here = BodyHere(send.to, b"".join(send.body))
+            self.services().arrived(key, send.header, here)
+        elif self.connections is not None and send.to not in self.losses.gone:
+            head = HEAD.pack(key, True, self.me, SERVED)
+            self.connections.send(send.to, head + send.header, send.body)
 
     def completed(self, incoming: Incoming) -> None:
         """Record that a message is complete."""

@@ -58,6 +58,11 @@ from runtime.mpi.surface.lifetime import Init_thread as Init_thread
 from runtime.mpi.surface.lifetime import Is_finalized as Is_finalized
 from runtime.mpi.surface.lifetime import Is_initialized as Is_initialized
 from runtime.mpi.surface.lifetime import Query_thread as Query_thread
+from runtime.mpi.surface.port_calls import Close_port as Close_port
+from runtime.mpi.surface.port_calls import Lookup_name as Lookup_name
+from runtime.mpi.surface.port_calls import Open_port as Open_port
+from runtime.mpi.surface.port_calls import Publish_name as Publish_name
+from runtime.mpi.surface.port_calls import Unpublish_name as Unpublish_name
 from runtime.mpi.surface.sessions import Session as Session
 from runtime.mpi.values import handles as _handles
 from runtime.mpi.windows.face import Win as Win

@@ -24,7 +24,6 @@ from runtime.mpi.values.numbers import count as as_count
 from runtime.mpi.values.raised_errors import errors_raised
 from runtime.mpi.windows.face import Win, native_handle
 from runtime.mpi.windows.shared_memory import SharedMemory, share
-from runtime.mpi.windows.traffic import port_of
 from runtime.mpi.windows.window import GridWindow
 from runtime.windows.epochs import WrongEpoch
 
@@ -70,7 +69,7 @@ def _failing_with(comm: Any, own: Any) -> Iterator[None]:
         yield
     except BaseException:
         with made.engine.lock:
-            port_of(made.engine).close(made.context)
+            made.engine.services().close(made.context)
             parent.closed_with_it.remove(made.recovery)
         own.Free()
         raise

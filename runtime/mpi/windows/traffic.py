@@ -16,7 +16,7 @@ from mpi4py import MPI
 from runtime.mpi.progress.mailboxes import HEAD, SERVED
 from runtime.mpi.progress.operations import Operation
 from runtime.mpi.windows.waiting import Awaited, WindowLosses
-from runtime.services import BodyHere, Effect, SendRequest, ServicePort
+from runtime.services import BodyHere, Effect
 from runtime.topology import member_in_words
 from runtime.windows.origin import Access, AccessRefused, Departure, OutgoingRequest, WindowOrigin
 from runtime.windows.requests import AnswerCode, RequestHeader, RequestKind
@@ -131,7 +131,7 @@ class WindowTraffic:
             if one.request is not None:
                 one.request.left(None)
             data = one.body[0] if len(one.body) == 1 else b"".join(one.body)
-            port_of(engine).arrived(m.context, one.header, BodyHere(index, data))
+            engine.services().arrived(m.context, one.header, BodyHere(index, data))
             return
         assert engine.connections is not None, "it was asked before"
         outgoing = engine.connections.send(index, self._head + one.header, one.body)
@@ -238,25 +238,6 @@ class AwaitedAccesses(Operation):
     def awaited(self) -> Sequence[int]:
         """Return the processes that have to answer."""
         return [self._traffic.members.peers[one] for one in self._ranks()]
-
-
-def port_of(engine: Engine) -> ServicePort:
-    """Return the port of this process; the first call opens it. The lock is held."""
-    port = engine.port
-    if port is None:
-        port = engine.port = ServicePort(lambda key, send: _carry_out(engine, key, send))
-    return port
-
-
-def _carry_out(engine: Engine, key: bytes, send: SendRequest) -> None:
-    """Send what a service says. Nobody waits for that: a lost receiver needs no answer."""
-    port = engine.port
-    assert port is not None, "it calls this"
-    if send.to == engine.me:
-        port.arrived(key, send.header, BodyHere(send.to, b"".join(send.body)))
-    elif engine.connections is not None and send.to not in engine.losses.gone:
-        head = HEAD.pack(key, True, engine.me, SERVED)
-        engine.connections.send(send.to, head + send.header, send.body)
 
 
 def error_of_mpi(kind: int, text: str) -> MPI.Exception:

@@ -20,7 +20,7 @@ from runtime.mpi.values.faults import Wrong, WrongArgument
 from runtime.mpi.values.numbers import integer
 from runtime.mpi.windows.accesses import WindowAccesses
 from runtime.mpi.windows.reducing import all_defined, reduce
-from runtime.mpi.windows.traffic import WindowTraffic, port_of
+from runtime.mpi.windows.traffic import WindowTraffic
 from runtime.mpi.windows.waiting import Awaited, FirstError, WindowLosses
 from runtime.windows.conflicts import AccessLedger
 from runtime.windows.requests import RequestKind
@@ -66,7 +66,7 @@ class GridWindow(WindowAccesses):
         self.target, self.origin = self.traffic.target, self.traffic.origin
         self.epochs = self.origin.epochs
         with self.engine.lock:
-            port_of(self.engine).open(m.context, self.traffic)
+            self.engine.services().open(m.context, self.traffic)
         unit, library = native.Get_attr(MPI.WIN_DISP_UNIT), MPI.Get_library_version()
         told = comm.allgather((len(memory or b""), unit, library))
         self._sizes = [one for one, _, _ in told]
@@ -395,7 +395,7 @@ class GridWindow(WindowAccesses):
             self._tell_conflicts("Win.Free")
         finally:
             with self.engine.lock:
-                port_of(self.engine).close(self.members.context)
+                self.engine.services().close(self.members.context)
                 self._losses.end()
                 self.target.memory = OneMemory(memoryview(b""))
             self.comm.Free()

@@ -26,6 +26,7 @@ from runtime.machine.calls import CallRefused, DispatchTable
 from runtime.machine.contracts import Appeals, Facts, Reports
 from runtime.machine.deaths import BY_REQUEST, RankDeath, UnreadableReport, read_rank
 from runtime.membership.whereabouts import RankArrival
+from runtime.ports import NameRequest, PortNames
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.handshakes import Handshakes
 from runtime.processes.launcher.native_users import NativeUsers
@@ -85,6 +86,7 @@ class ClusterReports:
     waits: WaitReports
     router: CallRouter
     natives: NativeUsers
+    names: PortNames
     deaths: Sequence[Callable[[str, RankDeath], None]]
     """Who hears of the death of a rank, with its cluster; none depends on another one."""
 
@@ -183,6 +185,7 @@ class ClusterReports:
         if self.codes.is_stopping(self._cluster):
             died = replace(died, after=died.after or BY_REQUEST)
         self.facts.tell(rank, died)
+        self.names.forget(rank)
         for text in died.observed.traceback.splitlines():
             self.output.line(rank, TRACEBACK, text)
         for hear in self.deaths:
@@ -294,6 +297,14 @@ class ClusterReports:
         if any(type(one) is not str for one in (*files, why)):
             raise UnreadableReport("these are no files")
         self.natives.found(self.ranks.names.name(parsed(member)[0]), files, why)
+
+    def asks_for_name(self, member: str, number: int, kind: str, name: str, port: str) -> None:
+        """Answer what a rank asks about the name of a port."""
+        if [type(one) for one in (number, kind, name, port)] != [int, str, str, str]:
+            raise UnreadableReport("this is no question about a name")
+        rank, _ = parsed(member)
+        answer, found = self.names.ask(rank, NameRequest(kind), name, port)
+        self.router.answers_to(rank).name_answered(number, int(answer), found)
 
     # --- references -----------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from runtime.lifecycle.run_plan import replica_ranks
 from runtime.lifecycle.state import RunState
 from runtime.machine.deaths import RankDeath
 from runtime.machine.paths import FIRST_CLUSTER, GRID, LAUNCHER
+from runtime.ports import PortNames
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.cluster_reports import ClusterReports
@@ -133,6 +134,7 @@ class Executor:
         self.samples = Samples(self._table.values(), self.waits, facts, later, sampling=samples)
         self._input = None if stdin is None else self._new_input(stdin)
         self._natives = NativeUsers()
+        self._port_names = PortNames()
         self.deaths: list[Callable[[str, RankDeath], None]] = [
             self._ranks.rank_ended,
             self.waits.rank_ended,
@@ -188,6 +190,7 @@ class Executor:
             waits=self.waits,
             router=self.router,
             natives=self._natives,
+            names=self._port_names,
             deaths=self.deaths,
         ).dispatch_table()
 

@@ -32,6 +32,7 @@ from runtime.machine.contracts import CONTRACTS, Appeals, Heartbeats
 from runtime.machine.deaths import read_rank
 from runtime.machine.paths import LAUNCHER as HERE
 from runtime.machine.paths import clustering_path
+from runtime.ports import PortNames
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.cluster_reports import ClusterReports
@@ -396,6 +397,7 @@ class RunLauncher(Actor):
         )  # fmt: skip
         self._facts = facts
         self._natives = NativeUsers()
+        self._port_names = PortNames()
         self._dispatch: dict[str, DispatchTable] = {}
         self.services = self._new_services()
         self.codes.connect(lambda cluster: self.places[cluster].orders, self.reactor.later)
@@ -424,7 +426,7 @@ class RunLauncher(Actor):
             place, "/home", self.post, codes=self.codes, assembly=None, output=self._output,
             credit=credit, stdin=None, facts=self._facts, handshakes=self.handshakes,
             ranks=self.ranks, waits=self.waits, router=self.router, natives=self._natives,
-            deaths=deaths,
+            names=self._port_names, deaths=deaths,
         ).dispatch_table()  # fmt: skip
 
     # --- as an actor ------------------------------------------------------------------------------
