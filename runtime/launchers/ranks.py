@@ -50,11 +50,14 @@ def rank_of(settings: Iterable[bytes]) -> int:
     return next((int(number) for number in numbers if number.isdigit()), 0)
 
 
-def report_end(folder: str, rank: int, status: int, incarnation: int = 1) -> bool:
+def report_end(
+    folder: str, rank: int, status: int, incarnation: int = 1, *, at: float | None = None
+) -> bool:
     """Tell the front-end on this host with which wait status a rank has ended, and when.
 
     The `incarnation` is that of the process that had the rank. The parent of a rank does this
-    before anybody else, `mpiexec` above all, can know.
+    before anybody else, `mpiexec` above all, can know. It names the time `at` which it has looked
+    where it saw several ends then, in no order: none of them follows from another.
     Returns False where no such front-end is.
     """
     try:
@@ -62,7 +65,8 @@ def report_end(folder: str, rank: int, status: int, incarnation: int = 1) -> boo
     except OSError:
         return False
     try:
-        os.write(pipe, f"{rank} {status} {time.monotonic()!r} {incarnation}\n".encode())
+        at = time.monotonic() if at is None else at
+        os.write(pipe, f"{rank} {status} {at!r} {incarnation}\n".encode())
     finally:
         os.close(pipe)
     return True

@@ -85,6 +85,16 @@ KEPT = {
         (),
         latency=0.001, rate=1e7, room=64 << 10,
     ),
+    # A rank was killed, others failed for it, and one beside it for these, before its parent told
+    # of the kill: that was taken for the cleaning up of `mpiexec`, and a loss for the cause.
+    "a kill that is told after what followed from it": Scenario(
+        711230, (ClusterShape(2, 0), ClusterShape(2, 0)),
+        (Pause(2, 3.0), ProgramMessage(1, 2, 1), ProgramMessage(2, 1, 0), ProgramMessage(2, 0, 1),
+         ProgramMessage(1, 3, 0)),
+        (Fault(FaultKind.PAUSE, 0.3290352553063151, 10, 9.0, other=93),
+         Fault(FaultKind.KILL, 6.197716930845328, 66, other=42)),
+        latency=0.01, rate=1e9, room=64 << 10,
+    ),
 }  # fmt: skip
 
 KEPT_RUNS = {

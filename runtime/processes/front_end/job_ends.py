@@ -253,13 +253,27 @@ class JobEnds:
         if self._helper is not None and (not at or at >= self._helper[1]):
             return self._cluster
         if not self._goes_on and not is_missed and (not at or number in _CLEANED_UP):
-            return self._first_bad()
+            return self._first_bad(at)
         return ""
 
-    def _first_bad(self) -> str:
-        """Return the rank that has failed first, and not because of others."""
+    def _first_bad(self, before: float = 0.0) -> str:
+        """Return the rank that has failed first, and not because of others.
+
+        With a time of this host that is one after which a process that ended then was cleaned up.
+        """
         bad = (one for one in self._deaths.values() if one.code and not one.after)
-        return next((one.who for one in bad), "")
+        return next((one.who for one in bad if self._is_cleaned_up_after(one, before)), "")
+
+    def _is_cleaned_up_after(self, one: RankDeath, ended: float) -> bool:
+        """Tell whether a process that had `ended` then may have been ended because of a rank.
+
+        `mpiexec` does so for an abort, and where the process of a rank has ended: its parent has
+        told that before. The word of the rank comes earlier, also that it had missed this process.
+        """
+        if ended <= 0 or one.who in self._aborted or one.observed.by is not Witness.RANK:
+            return True
+        seen = self._seen.get(one.who)
+        return seen is not None and seen.at < ended
 
     def _fault_of_mpiexec(
         self, ended: Exit, words: str, ranks: list[str], starter: str, *, is_broken: bool

@@ -187,14 +187,15 @@ class RankForkServer:
                 remove_segments(end_with({rank.pid}, family.KILL))
 
     def _end_children(self) -> None:
-        for pid, status in collect_children():
+        now, ended = time.monotonic(), [*collect_children()]  # none of these follows from another
+        for pid, status in ended:
             rank = self._ranks.pop(pid, None)
             if rank is not None:
                 if rank.began >= 0:
                     self._begun(rank)
                 is_told = not (rank.was_killed and os.WIFSIGNALED(status))
                 if rank.place is not None and is_told:
-                    report_end(*rank.place, status)
+                    report_end(*rank.place, status, at=now)
                 self._report_status(rank.connection, status)
                 self._has_ended(rank)
                 if rank.was_killed:

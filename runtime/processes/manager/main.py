@@ -215,16 +215,18 @@ class ProcessManager:
             self._is_ending = self._is_ending or number in (signal.SIGTERM, signal.SIGINT)
             for rank in self._ranks.values():
                 rank.signal(number)
-        for pid, status in collect_children():
+        now, ended = time.monotonic(), [*collect_children()]  # none of these follows from another
+        for pid, status in ended:
             if pid in self._children:
-                self._child_ended(self._children.pop(pid), status)
+                self._child_ended(self._children.pop(pid), status, now)
 
-    def _child_ended(self, rank: RankProcess, status: int) -> None:
+    def _child_ended(self, rank: RankProcess, status: int, now: float) -> None:
         told, abort = self._told, self._server.abort
         if abort is not None and abort.rank == rank.rank and os.WIFSIGNALED(status):
             status = (abort.code & 0xFF or 1) << 8  # it had ended itself, if this were not quicker
         if told.reports_to:  # first of all
-            report_end(told.reports_to, told.first + rank.rank, status, told.incarnation)
+            number = told.first + rank.rank
+            report_end(told.reports_to, number, status, told.incarnation, at=now)
         self._ended(rank, status)
 
     def _forked(self, rank: RankProcess) -> None:

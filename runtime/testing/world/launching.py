@@ -297,7 +297,7 @@ class FrontEndActor(Actor):
     def _exited(self, event: RankExited, now: float) -> Iterator[Effect]:
         self._gone.add(event.rank)
         code = 128 + event.signal if event.signal else event.code
-        seen = Observation(Witness.PARENT, code, event.signal, at=now)
+        seen = Observation(Witness.PARENT, code, event.signal, at=event.at)
         is_connected = event.rank in self._connected
         death = self._ends.exited(event.rank, seen, is_connected=is_connected)
         if death is not None:

@@ -204,7 +204,7 @@ class Simulation:
         self._note(actor.name, words.splitlines()[0])
         self.network.end_process(actor.name)
         self.world.remove(actor.name)
-        self._tell_parent(RankExited(actor.name, effect.code))
+        self._tell_parent(RankExited(actor.name, self.world.now, effect.code))
 
     def _tell_parent(self, told: Event) -> None:
         """Let a front-end hear of an end: what comes by several ways comes in any order."""
@@ -240,7 +240,7 @@ class Simulation:
         self.world.remove(rank.name)
         self.network.end_process(rank.name)
         if is_told:
-            self._tell_parent(RankExited(rank.name, 0, 9))
+            self._tell_parent(RankExited(rank.name, self.world.now, 0, 9))
             self._tell_parent(RankSaid(rank.name, "left"))
 
     def _end_front_end(self, actor: Actor, _: FrontEndEnded) -> None:

@@ -73,6 +73,7 @@ class RankExited(Event):
     """The parent of a rank has seen its end."""
 
     rank: str
+    at: float
     code: int
     signal: int = 0
 

@@ -11,7 +11,7 @@ import pytest
 from runtime.exit_codes import LOST
 from runtime.launchers.base import Exit
 from runtime.machine.deaths import BY_REQUEST, Observation, RankDeath, Witness
-from runtime.processes.front_end.job_ends import JobEnds, crash_of, sight_of
+from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, crash_of, sight_of
 from runtime.rank_name import RankName
 
 A, B = "0:0:0", "0:0:1"
@@ -113,6 +113,28 @@ def test_whom_the_abort_of_another_ends_with_its_code_is_a_consequence_in_any_or
     ends.mpi_aborted(B, 6)
     assert brief(ends.exited(A, seen(code=6), is_connected=False)) == (A, 6, 0, B)
     assert brief(ends.exited(B, seen(code=6), is_connected=False)) == (B, 6, 0, "")
+
+
+def test_a_rank_that_was_killed_before_the_process_of_another_ended_is_no_consequence() -> None:
+    for other in ((), (seen(code=1, at=1.0),), (seen(code=1, at=1.5),)):
+        ends = JobEnds("0:0")
+        ends.program_ended(B, word(1, exception="PeerLost: rank 5 is lost"))
+        for one in other:
+            ends.exited(B, one, is_connected=False)
+        found = ends.exited(A, seen(signal=9, at=1.0), is_connected=False)
+        assert brief(found) == (A, 137, 9, "")
+
+
+@pytest.mark.parametrize("is_told_here", [True, False])
+def test_a_rank_that_is_killed_after_the_process_of_another_ended_follows_that(
+    is_told_here: bool,
+) -> None:
+    ends = JobEnds("0:0")
+    ends.program_ended(B, word(1, exception="PeerLost: rank 5 is lost"))
+    if is_told_here:
+        ends.exited(B, seen(code=1, at=0.9), is_connected=False)
+    at = 1.0 if is_told_here else IN_TIME  # as of ranks on other hosts
+    assert brief(ends.exited(A, seen(signal=9, at=at), is_connected=False)) == (A, 137, 9, B)
 
 
 def test_whom_mpiexec_kills_together_with_its_parent_is_a_consequence_too() -> None:
