@@ -32,6 +32,9 @@ FIRST_POLL, LONGEST_POLL = 1.0, 30.0
 LAST_WORDS = 10
 """Seconds for a job that is ending to tell why."""
 
+FIRST_WORD = 5
+"""Seconds for a job whose processes were ended to tell that it is ending."""
+
 MOST_SILENT = 300.0
 """Seconds without an answer after which the job is given up: a server may be started again."""
 
@@ -210,17 +213,32 @@ class JobAllocation:
         except LaunchError:
             return ""
 
-    def _last_job(self, wait: Callable[[float], object] = time.sleep) -> BatchJob:
+    def state_at_end(self, given_up: threading.Event) -> str:
+        """Return what the batch system says of a job that seems to end, "" if it still runs.
+
+        A system that ends a job ends its processes first, and tells of it seconds later.
+        """
+        try:
+            job = self._last_job(given_up.wait, seems_to_end=True)
+        except LaunchError:
+            return ""
+        return "" if job.phase is JobPhase.RUNNING else str(job)
+
+    def _last_job(
+        self, wait: Callable[[float], object] = time.sleep, *, seems_to_end: bool = False
+    ) -> BatchJob:
         """Return the job. Why it is ending is told only later: this waits for that, a few seconds.
 
-        `wait` may come back early: whoever gives the job up needs no reason any more.
+        For one that `seems_to_end` it also waits for word that it does. `wait` may come back early:
+        whoever gives the job up needs no reason any more.
 
         Raises:
             LaunchError: nothing is told of it.
         """
-        until = time.monotonic() + LAST_WORDS
+        begun = time.monotonic()
+        limits = {JobPhase.ENDING: LAST_WORDS, JobPhase.RUNNING: FIRST_WORD if seems_to_end else 0}
         job = self._queue.job(self._number)
-        while job.phase is JobPhase.ENDING and time.monotonic() < until:
+        while time.monotonic() - begun < limits.get(job.phase, 0):
             if wait(0.5):  # a queue can only be asked again
                 break
             job = self._queue.job(self._number)

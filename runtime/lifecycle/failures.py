@@ -9,18 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field, replace
-from signal import Signals
 
 from gcm.records import dataclass
 from runtime.exit_codes import OUTPUT_FAILED
-from runtime.machine.deaths import BY_REQUEST, RankDeath, Witness
+from runtime.machine.deaths import BY_REQUEST, FROM_OUTSIDE, RankDeath, Witness
 from runtime.rank_name import RankName
 
 THE_ASSEMBLY = "the assembly"
 """What messages call the user's components as a whole."""
-
-_FROM_OUTSIDE = (Signals.SIGTERM, Signals.SIGKILL)
-"""By these batch systems end what a job has left, and systems what takes too much memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +193,7 @@ class Failures:
 
     def _taken_along(self, cluster: str) -> Iterator[RankDeath]:
         return (
-            one
-            for one in self._deaths()
-            if one.rank.cluster == cluster
-            and (one.is_presumed or one.observed.signal in _FROM_OUTSIDE)
+            one for one in self._deaths() if one.rank.cluster == cluster and one.is_from_outside
         )
 
     def _deaths(self) -> Iterator[RankDeath]:
@@ -231,7 +224,7 @@ class Failures:
         if isinstance(one, PartFailure):
             return True
         # An mpiexec gives a code of its own to ranks that it takes down when it is ended itself.
-        return one.observed.by == Witness.MPIEXEC or one.observed.signal in _FROM_OUTSIDE
+        return one.observed.by == Witness.MPIEXEC or one.observed.signal in FROM_OUTSIDE
 
     def _is_same_fault(self, one: Failure, first: Failure | None) -> bool:
         """Tell whether a rank failed in the same way as the first one, though it had missed it."""

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 BY_REQUEST = "request"
 """What stands in `RankDeath.after` of a rank that was told to end."""
 
+FROM_OUTSIDE = (Signals.SIGTERM, Signals.SIGKILL)
+"""By these batch systems end what a job has left, and systems what takes too much memory."""
+
 SIGNALLED = 128
 """What a shell adds to the number of a signal to make it an exit code."""
 
@@ -171,6 +174,11 @@ class RankDeath:
         """Whether nobody has seen its end; then the exception says why it counts as lost."""
         seen = self.observed
         return seen.code == LOST and bool(seen.exception) and not self.is_stated
+
+    @property
+    def is_from_outside(self) -> bool:
+        """Whether it may have gone with its host, or by who ends processes there."""
+        return self.is_presumed or self.observed.signal in FROM_OUTSIDE
 
     @property
     def ending(self) -> str:

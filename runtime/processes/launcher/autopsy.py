@@ -21,18 +21,23 @@ def fault_of(place: ClusterPlace, words: str) -> GridError:
     if process is not None and process.exit is not None and process.exit.code == REFUSED:
         return GridError("\n".join(process.tail), place=place.cluster.path)
     if job := place.state_of_job():
-        return GridError(
-            f"the front-end has ended; {job}",
-            place=place.cluster.path,
-            cause=words,
-            cure="A job ends at its walltime, when somebody cancels it, or when a node fails",
-        )
+        return fault_of_job(place, words, job)
     found = _too_old(place) if place.cluster.is_local and not place.is_up else None
     return found or GridError(
         "the front-end has ended",
         place=place.cluster.path,
         cause=words,
         cure="Everything else was ended; its last lines are below",
+    )
+
+
+def fault_of_job(place: ClusterPlace, words: str, job: str) -> GridError:
+    """Return the same for a place of whose job the batch system tells `job`."""
+    return GridError(
+        f"the front-end has ended; {job}",
+        place=place.cluster.path,
+        cause=words,
+        cure="A job ends at its walltime, when somebody cancels it, or when a node fails",
     )
 
 

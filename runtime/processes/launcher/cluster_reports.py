@@ -184,6 +184,8 @@ class ClusterReports:
             raise UnreadableReport(f"it tells of {rank} how {died.who} died")
         if self.codes.is_stopping(self._cluster):
             died = replace(died, after=died.after or BY_REQUEST)
+        if died.is_from_outside and not died.after:
+            self.place.has_lost_ranks = True
         self.facts.tell(rank, died)
         self.names.forget(rank)
         for text in died.observed.traceback.splitlines():

@@ -16,7 +16,12 @@ from runtime.errors import GridError
 from runtime.launchers.local import LocalLauncher
 from runtime.lifecycle.events import Event, ParentKilled, PlaceClosed, PlaceLost, StepFailed
 from runtime.processes.configuration import Keys
-from runtime.processes.launcher.autopsy import end_of_parent, fault_of, has_ended_in_order
+from runtime.processes.launcher.autopsy import (
+    end_of_parent,
+    fault_of,
+    fault_of_job,
+    has_ended_in_order,
+)
 from runtime.processes.launcher.configuring import is_on_this_machine
 from runtime.processes.launcher.local_front_ends import LocalFrontEnds
 from runtime.processes.launcher.place import ClusterPlace, RemotePlace, RequestHandler
@@ -86,7 +91,7 @@ class Openings:
     def closed(self, place: ClusterPlace, words: str) -> None:
         """Tell that a front-end has gone while all end, and what has ended its parent, if so.
 
-        One that did not end in order may have ended with its job, which took ranks along before.
+        It may have ended with its job, which took ranks along before: surely if not in order.
         """
         if place.has_lost_parent:
             self._ask_why(place, lambda: self.post(PlaceClosed(place.identifier)))
@@ -137,7 +142,12 @@ class Openings:
 
 
 def _end_in_job(place: ClusterPlace, words: str) -> Event:
-    """Return how a front-end in a job of a batch system has gone; this may wait."""
-    if has_ended_in_order(place):
-        return PlaceClosed(place.identifier)
-    return PlaceLost(place.identifier, str(fault_of(place, words)))
+    """Return how a front-end in a job of a batch system has gone; this may wait.
+
+    A job that is cancelled or has lost a node may end ranks first, and leave it the time to end.
+    """
+    if not has_ended_in_order(place):
+        return PlaceLost(place.identifier, str(fault_of(place, words)))
+    if place.has_lost_ranks and (job := place.end_of_job()):
+        return PlaceLost(place.identifier, str(fault_of_job(place, words, job)))
+    return PlaceClosed(place.identifier)

@@ -70,6 +70,7 @@ class ClusterPlace:
         self.is_up = False
         self.is_late = False  # the run had begun without it
         self.was_lost = False  # its front-end could not clean up
+        self.has_lost_ranks = False  # from outside, as where its job is ended
         self.was_killed = False  # from here, or given up before it was started
         self.hosts: tuple[str, ...] = ()  # those that a batch system has granted
         self.is_silent = False  # it was lost because nothing is heard of its host any more
@@ -121,6 +122,10 @@ class ClusterPlace:
 
     def state_of_job(self) -> str:
         """Return what a batch system says of the job, "" where there is none; this may wait."""
+        return ""
+
+    def end_of_job(self) -> str:
+        """Return the same of a job that seems to end, "" if it still runs; this may wait."""
         return ""
 
     def held_nodes(self) -> list[HeldNodes]:

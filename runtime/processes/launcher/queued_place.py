@@ -131,6 +131,10 @@ class QueuedPlace(RemotePlace):
         """Return what the batch system says of the job; this may wait."""
         return "" if self._allocation is None else self._allocation.state()
 
+    def end_of_job(self) -> str:
+        """Return what the batch system says of a job that seems to end; this may wait."""
+        return "" if self._allocation is None else self._allocation.state_at_end(self._given_up)
+
     def held_nodes(self) -> list[HeldNodes]:
         """Return the nodes that jobs have held for it, and for how long until now."""
         return self._allocator.held_nodes(self.identifier)
