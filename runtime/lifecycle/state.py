@@ -299,8 +299,12 @@ class RunState:
             yield from self._explained(events.Explained())
 
     def _walltime_over(self, over: events.PlaceLost) -> Iterator[Effect]:
-        """End the run, or give up a job that is about to end, and ask for another one."""
-        if self.batch.may_ask(over.cluster):
+        """End the run, or give up a job that is about to end, and ask for another one.
+
+        Where nothing else runs nobody is there who would go on with the ranks of another job.
+        """
+        others = (one for one in self.run.jobs if one.identifier != over.cluster)
+        if self.batch.may_ask(over.cluster) and any(not one.is_kept for one in others):
             yield from self._place_lost(over)
             return
         cure = "Ask for more walltime, or let the program save its state before that"

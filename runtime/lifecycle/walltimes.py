@@ -73,11 +73,14 @@ class Walltimes:
             self._outlived.add(cluster)
 
     def forget(self, cluster: str) -> Iterator[LimitTime]:
-        """Let the job of a cluster end when it does: the run goes on without it."""
+        """Let the job of a cluster end when it does: the run goes on without it.
+
+        Its own ranks, which may still run, are not told anything else.
+        """
         self._signalled.discard(cluster)
         self._outlived.discard(cluster)
         if self._known.pop(cluster, None) is not None:
-            yield from map(self._limit, self.clusters)
+            yield from (self._limit(one) for one in self.clusters if one != cluster)
 
     def left(self, cluster: str, now: float) -> float | None:
         """Return how many seconds the job of a cluster has left; None without a limit."""

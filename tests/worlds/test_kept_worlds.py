@@ -105,6 +105,14 @@ KEPT_RUNS = {
         (RunCluster(0, (RankScript(1.0),)), RunCluster(1, (RankScript(1.0),), granted_at=1.0)),
         asks_after=0.0,
     ),
+    # The walltime of a job was nearly over, and its ranks were the only ones that still ran. It was
+    # given up for another job, which nobody would have used: the run ended well, without waiting
+    # for a front-end that lived. Before that the rank was told that its time is not limited.
+    "the last ranks that run lose their job": RunScenario(
+        206, RunKind.SURVIVES,
+        (RunCluster(0, (RankScript(4.0),)),
+         RunCluster(1, (RankScript(9.0),), granted_at=0.6, walltime=6.0, again=2)),
+    ),
 }  # fmt: skip
 
 KEPT_PROGRAMS = {

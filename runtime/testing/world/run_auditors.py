@@ -8,6 +8,7 @@ from gcm.records import dataclass
 from runtime.exit_codes import INTERRUPTED, NEVER_STARTED
 from runtime.rank_name import RankName
 from runtime.results.retries import MOST_STALLS
+from runtime.testing.world.run_jobs import JobFindings
 from runtime.testing.world.run_launcher import RunLauncher
 from runtime.testing.world.run_load import (
     LOSES,
@@ -29,6 +30,10 @@ FOUND_LOST = 12.0
 """Seconds after which a front-end that stands still is found lost, with a time limit of 3 s."""
 
 
+TOLD = 1.0
+"""Seconds in which a rank learns when its job ends, and in which another job is asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunFindings:
     """What the world of a run leaves; `stuck` says who waits for whom if it has not ended."""
@@ -43,6 +48,7 @@ class RunFindings:
     clusters: Mapping[str, RunCluster]
     ended_at: float
     stuck: str
+    jobs: JobFindings
 
     @property
     def is_harmless(self) -> bool:
@@ -52,6 +58,7 @@ class RunFindings:
         stalls = (one for one in scenario.faults if one.kind is RunFaultKind.STALL)
         return not (
             scenario.strikes(*LOSES)
+            or any(one.walltime is not None for one in scenario.clusters)
             or any(one.ending is not Ending.RETURNS for one in scenario.scripts)
             or any(one.seconds + 0.1 > SETTLED - 3 * scenario.latency for one in doubts)
             or any(one.seconds >= MOST_STALLS for one in stalls)
@@ -62,7 +69,7 @@ def audit_run(world: RunFindings) -> Iterator[str]:
     """Yield what is wrong."""
     if world.stuck:
         yield world.stuck
-    for check in (_rules, _end, _blame, _output, _results, _detection, _late, _places, _left):
+    for check in _CHECKS:
         yield from check(world)
 
 
@@ -89,6 +96,7 @@ def _end(world: RunFindings) -> Iterator[str]:
     if launcher.code and cause is None and not errors and launcher.code != INTERRUPTED:
         yield f"the run fails without a word: {_told(world)}"
     interrupted = {one.kind for one in world.scenario.faults} <= {RunFaultKind.CTRL_C}
+    interrupted &= all(one.walltime is None for one in world.scenario.clusters)
     scripts = all(one.ending is Ending.RETURNS for one in world.scenario.scripts)
     if interrupted and scripts and launcher.code not in (0, INTERRUPTED, NEVER_STARTED):
         yield f"nothing but Ctrl-C happened, and the run ends with {_told(world)}"
@@ -189,6 +197,37 @@ def _late(world: RunFindings) -> Iterator[str]:
                 yield f"{rank} was granted at {granted:g} s, and never ran"
 
 
+def _jobs(world: RunFindings) -> Iterator[str]:
+    """A run ends before its jobs do, asks for others as often as it may, and tells its ranks."""
+    jobs = world.launcher.jobs
+    for name in world.jobs.outlived:
+        yield f"the job of {name} was ended by its walltime, and the run went on"
+    for name, cluster in world.clusters.items():
+        if jobs[name] > 1 + cluster.again:
+            yield f"{jobs[name]} jobs were asked for in place of {name}, not {1 + cluster.again}"
+    for one in world.jobs.ended:
+        until = one.at + TOLD + 20 * world.scenario.latency
+        others = (each for each in world.ranks if not each.rank.startswith(f"{one.cluster}:"))
+        goes_on = any(each.ended_at is not None and each.ended_at > until for each in others)
+        may_ask = one.job <= world.clusters[one.cluster].again and one.ran and goes_on
+        if may_ask and jobs[one.cluster] <= one.job and not world.launcher.code:
+            yield f"no other job was asked for when that of {one.cluster} was ended at {one.at:.3f}"
+    yield from _limits(world)
+
+
+def _limits(world: RunFindings) -> Iterator[str]:
+    """Ranks know when their job ends at the latest, unless they have just begun."""
+    for one in world.ranks:
+        ends, until = world.jobs.limits.get(one.name), one.ended_at
+        if ends is None or one.began_at is None or until is None:
+            continue
+        told = [at for _, at in one.limits]
+        if until > one.began_at + TOLD + 20 * world.scenario.latency and not told:
+            yield f"{one.name} was never told that its job ends at {ends:.3f} s"
+        if told and told[-1] > ends + TOLD:
+            yield f"{one.name} was told that it ends at {told[-1]:.3f} s, its job at {ends:.3f} s"
+
+
 def _places(world: RunFindings) -> Iterator[str]:
     """A rank is started again on its own host, unless that is lost."""
     last: dict[str, ScriptedRank] = {}
@@ -207,5 +246,7 @@ def _left(world: RunFindings) -> Iterator[str]:
     if world.left and not world.stuck:
         yield f"{', '.join(world.left)} are left at the end"
 
+
+_CHECKS = (_rules, _end, _blame, _output, _results, _detection, _late, _jobs, _places, _left)
 
 __all__ = ["RunFindings", "audit_run"]

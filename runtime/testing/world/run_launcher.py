@@ -6,6 +6,7 @@ system says of a cluster is what the scenario has drawn.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, cast
@@ -112,7 +113,13 @@ class WorldPlace(ClusterPlace):
     def __init__(self, launcher: RunLauncher, cluster: Any) -> None:
         super().__init__(cluster, cast(LocalLauncher, None))
         self._launcher = launcher
+        self.job = launcher.number(self)
+        """Of how many jobs of its cluster this is the last one."""
         self.process = cast(Process, object())  # its own: what shares one is given up with it
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Have a connection of its own: it has that of a lost one until it is opened."""
         self.channel = cast(Channel, _WorldChannel(self._note))
 
     def _note(self, call: Invocation) -> None:
@@ -125,7 +132,7 @@ class WorldPlace(ClusterPlace):
     def kill(self) -> None:
         """End the front-end and everything below it."""
         self.was_killed = True
-        self._launcher.do(KillFrontEnd(self.identifier))
+        self._launcher.do(KillFrontEnd(self.identifier, self.job))
 
     def abort(self) -> None:
         """Give it up."""
@@ -155,7 +162,9 @@ class _WorldOpenings(Openings):
     def open(self, place: ClusterPlace, places: Any, handler: RequestHandler) -> None:
         """Have a front-end started."""
         del places, handler
-        self._launcher.do(OpenFrontEnd(place.identifier))
+        opened = cast(WorldPlace, place)
+        opened.begin_anew()
+        self._launcher.do(OpenFrontEnd(opened.identifier, opened.job))
 
     def lost(self, place: ClusterPlace, words: str, fault: GridError | None = None) -> None:
         """Tell that the front-end of a place has gone without being asked."""
@@ -336,6 +345,9 @@ class RunLauncher(Actor):
         """Since when ranks cannot reach others, of those that cannot."""
         self.hasty: list[str] = []
         """What was decided though nobody had waited for long enough."""
+        self.jobs: Counter[str] = Counter()
+        """How many jobs each cluster has had, or asked for."""
+        self._made: dict[tuple[str, int], ClusterPlace] = {}
         self.reactor = WorldReactor(world, self.name)
         self._effects: list[Effect] = []
         rng, jitter = world.rng, scenario.jitter
@@ -437,6 +449,11 @@ class RunLauncher(Actor):
         return self.code is not None
 
     @property
+    def is_running(self) -> bool:
+        """Whether the program runs, and nothing has ended the run yet."""
+        return self.state.run.life.stage is RunStage.RUNNING
+
+    @property
     def first_cause(self) -> FirstCause | None:
         """What failed first."""
         return first_cause(self.state.run.failures, (), self.state.run.plan.names)
@@ -448,6 +465,13 @@ class RunLauncher(Actor):
         places = [f"{one.identifier} ({one.place}, {one.job}, {one.results})"
                   for one in parts.clusters.values()]  # fmt: skip
         return f"while {parts.life.stage}: {', '.join([*places, *ranks])}"
+
+    def number(self, place: ClusterPlace) -> int:
+        """Count one more job of the cluster of a place."""
+        cluster = place.identifier
+        self.jobs[cluster] += 1
+        self._made[cluster, self.jobs[cluster]] = place
+        return self.jobs[cluster]
 
     def do(self, effect: Effect) -> None:
         """Want something of the world."""
@@ -476,8 +500,8 @@ class RunLauncher(Actor):
                 call()
             case CtrlCPressed():
                 self.post(run.Interrupt())
-            case FrontEndGone(cluster, words):
-                place = self.places[cluster]
+            case FrontEndGone(cluster, words, job):
+                place = self._made[cluster, job]
                 if place.channel is not None:
                     place.channel.close()
                 self._verdicts.ended(place, words)
@@ -486,19 +510,19 @@ class RunLauncher(Actor):
             case PlacePrepared(cluster, "late"):
                 self.places[cluster].is_late = True
                 self.post(run.PlaceLate(cluster))
-            case PlacePrepared(cluster, "granted"):
-                self.post(run.PlaceGranted(cluster))
-            case PlacePrepared(cluster, "given up"):
-                self._cannot_open(self.places[cluster])
+            case PlacePrepared(cluster, "granted", left):
+                walltime = None if left is None else run.Walltime(left)
+                self.post(run.PlaceGranted(cluster, walltime))
+            case PlacePrepared(cluster, words):
+                self._cannot_open(self.places[cluster], words)  # the last one, which waits
             case ContractCalled():
                 self._take_call(event)
             case _:
                 pass
 
-    def _cannot_open(self, place: ClusterPlace) -> None:
-        """Tell that a place was given up before its front-end was started."""
+    def _cannot_open(self, place: ClusterPlace, words: str) -> None:
+        """Tell that a place was given up, or its job ended, before its front-end was started."""
         place.was_lost = True
-        words = "the run ended before the front-end was started"
         self.post(run.StepFailed(StepName(StepKind.FRONT_END, place.identifier), words))
         self.post(run.PlaceClosed(place.identifier))
 

@@ -49,13 +49,16 @@ class RunFaultKind(StrEnum):
     """The copy of results from a cluster stalls, so many times."""
     DOUBT = "doubt"
     """A rank cannot reach another one for a while, and may not be able to again."""
+    END_JOB = "end job"
+    """A batch system ends a job: it is cancelled, preempted, or loses a node; or it refuses it."""
 
 
 MOST_OUTPUT = 6_000_000
 """The most bytes that a rank writes: more than a launcher takes at once at the end."""
 
 LOSES = frozenset({RunFaultKind.KILL_RANK, RunFaultKind.KILL_FRONT_END, RunFaultKind.LOSE_HOST,
-                   RunFaultKind.PAUSE_FRONT_END, RunFaultKind.CTRL_C})  # fmt: skip
+                   RunFaultKind.PAUSE_FRONT_END, RunFaultKind.CTRL_C,
+                   RunFaultKind.END_JOB})  # fmt: skip
 """After these something is missing, or may be."""
 
 
@@ -82,7 +85,8 @@ class RankScript:
 class RunCluster:
     """One cluster: its site, how many ranks each host has, when a queue grants its nodes.
 
-    Without hosts its ranks are on the host of the front-end, as many as there are scripts.
+    Without hosts its ranks are on the host of the front-end, as many as there are scripts. A job
+    with a `walltime` is ended after so many seconds; the run may ask `again` for so many others.
     """
 
     site: int
@@ -90,6 +94,8 @@ class RunCluster:
     hosts: int = 0
     spares: int = 0
     granted_at: float | None = None
+    walltime: float | None = None
+    again: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +155,8 @@ class RunScenario:
             f"site {one.site}: {len(one.scripts)} ranks"
             + (f" on {one.hosts} hosts, {one.spares} spare" if one.hosts else "")
             + ("" if one.granted_at is None else f", granted at {one.granted_at:g} s")
+            + ("" if one.walltime is None else f" for {one.walltime:g} s")
+            + (f", {one.again} more" if one.again else "")
             + f" {[f'{each.seconds:g} s {each.ending} {each.code}' for each in one.scripts]}"
             for one in self.clusters
         )
@@ -198,7 +206,17 @@ def _clusters(rng: random.Random, kind: RunKind) -> list[RunCluster]:
         granted = rng.choice(grants) if is_late else None
         spares = rng.choice((0, 1, 2)) if kind is RunKind.SURVIVES else 0
         found.append(RunCluster(site, scripts, hosts, spares, granted))
-    return found
+    return [_in_a_job(rng, one, found) for one in found]
+
+
+def _in_a_job(rng: random.Random, one: RunCluster, all_of_them: list[RunCluster]) -> RunCluster:
+    """Return a cluster whose job, if it is in one, may be short, and be followed by others."""
+    if one.granted_at is None:
+        return one
+    sites = [[each for each in all_of_them if each.site == site.site] for site in all_of_them]
+    is_led = all(not each[1:] or any(o.granted_at is None for o in each) for each in sites)
+    walltime = rng.choice((None, None, 2.0, 6.0, 20.0))
+    return replace(one, walltime=walltime, again=rng.choice((0, 0, 1, 2)) if is_led else 0)
 
 
 def _script(rng: random.Random, kind: RunKind) -> RankScript:
@@ -222,7 +240,7 @@ def _script(rng: random.Random, kind: RunKind) -> RankScript:
 _OFTEN = {
     RunFaultKind.KILL_RANK: 0.3, RunFaultKind.KILL_FRONT_END: 0.08, RunFaultKind.LOSE_HOST: 0.2,
     RunFaultKind.PAUSE_FRONT_END: 0.25, RunFaultKind.CTRL_C: 0.08, RunFaultKind.STALL: 0.2,
-    RunFaultKind.DOUBT: 0.25,
+    RunFaultKind.DOUBT: 0.25, RunFaultKind.END_JOB: 0.3,
 }  # fmt: skip
 
 
@@ -233,8 +251,9 @@ def _faults(rng: random.Random, run: RunScenario) -> list[RunFault]:
     if run.kind is RunKind.PLAIN and rng.random() < 0.3:  # where who is to blame is plain
         return [RunFault(RunFaultKind.KILL_RANK, rng.uniform(0.5, span), rng.randrange(100))]
     found = []
+    has_jobs = any(one.granted_at is not None for one in run.clusters)
     for kind, often in _OFTEN.items():
-        if rng.random() >= often:
+        if (kind is RunFaultKind.END_JOB and not has_jobs) or rng.random() >= often:
             continue
         for _ in range(rng.choice((1, 1, 2))):
             at = rng.choice((rng.uniform(0.0, span), rng.uniform(0.5, min(3.0, span))))

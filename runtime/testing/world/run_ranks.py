@@ -51,6 +51,8 @@ class ScriptedRank(Actor):
         self.began_at: float | None = None
         self.is_whole = False
         """Whether its program has come to an end of its own: nobody has stopped it as it wrote."""
+        self.limits: list[tuple[float, float]] = []
+        """When it was told that its time is limited, and when it ends."""
         self._kind = kind
         self._asks_after = asks_after
         self._rng = rng
@@ -117,6 +119,8 @@ class ScriptedRank(Actor):
             yield from self._begin(now)
         elif (interface, operation) == (CONTRACTS[Control], "stop"):
             self._later(now + self._rng.choice((0.001, 0.05)), "stopped")
+        elif (interface, operation) == (CONTRACTS[Control], "limit_time"):
+            self.limits.append((now, now + args[0]))
         elif (interface, operation) == (CONTRACTS[Views], "lost"):
             for plain in args[0]:
                 self._hear_of_loss(plain, now)

@@ -68,18 +68,20 @@ class RankVanished(Event):
 
 @dataclass(frozen=True, slots=True)
 class FrontEndGone(Event):
-    """The connection of the launcher to a front-end has ended."""
+    """The connection of the launcher to the front-end in a job of a cluster has ended."""
 
     cluster: str
     words: str
+    job: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class PlacePrepared(Event):
-    """A queue has something to say of a cluster, or its front-end was started."""
+    """A queue has something to say of a cluster: of a grant also how many seconds it is for."""
 
     cluster: str
     what: str
+    left: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +132,18 @@ class KillRanks(Effect):
 
 @dataclass(frozen=True, slots=True)
 class OpenFrontEnd(Effect):
-    """The front-end of a cluster is wanted."""
+    """The front-end of a cluster is wanted; `job` counts those in which it was."""
 
     cluster: str
+    job: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class KillFrontEnd(Effect):
-    """A front-end is killed with all below it."""
+    """A front-end is killed with all below it, unless the one of a later job is there."""
 
     cluster: str
+    job: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from runtime.step_name import StepKind, StepName
 from runtime.testing.world.engine import Actor, Effect, World, WorldStuck
 from runtime.testing.world.run_auditors import RunFindings, audit_run
 from runtime.testing.world.run_front_end import RunFrontEnd, pid_of
+from runtime.testing.world.run_jobs import WorldQueue
 from runtime.testing.world.run_launcher import STALL, RunLauncher
 from runtime.testing.world.run_load import (
     RankScript,
@@ -66,6 +67,7 @@ _STARTS = 0.01, 0.5
 """Within which time a front-end is there once its process was started."""
 _GIVES_UP = 1e-3, 0.1
 """Within which time the thread that waits in a queue sees that it waits for nothing."""
+_GIVEN_UP = "the run ended before the front-end was started"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,8 @@ def _cluster(number: int, one: RunCluster) -> str:
     ranks = len(one.scripts)
     batch = ""
     if one.granted_at is not None:
-        batch = f'<batch system="slurm" tasks-per-node="{ranks}"/>'
+        again = f' again="{one.again}"' if one.again else ""
+        batch = f'<batch system="slurm" tasks-per-node="{ranks}"{again}/>'
     nodes = ""
     if one.hosts and not batch:
         hosts = ",".join(f"c{number}h{at}" for at in range(one.hosts))
@@ -170,14 +173,15 @@ class RunWorld:
         self._condemned: set[str] = set()
         """The processes that were ended since others could not reach them, or they others."""
         self._arrives: dict[tuple[str, str], float] = {}
-        self._opening: set[str] = set()
+        self.opening: set[str] = set()
         """The places that wait in a queue, or whose front-ends are being started."""
+        self.queue = WorldQueue(self)
         effects: dict[type[Effect], Callable[[Actor, Any], None]] = {
             TellActor: self._tell,
             SpawnRank: self._spawn,
             KillRanks: self._kill_ranks,
             OpenFrontEnd: self._open,
-            KillFrontEnd: lambda _, effect: self._kill_front_end(effect.cluster, "was ended"),
+            KillFrontEnd: self._end_front_end_of_job,
             ProcessEnded: self._end,
         }
         for kind, do in effects.items():
@@ -212,6 +216,7 @@ class RunWorld:
         return RunFindings(
             scenario, self.launcher, self.ranks, tuple(self.killed), tuple(self.struck),
             frozenset(self.lost_hosts), tuple(left), self.clusters, ended_at, stuck,
+            self.queue.findings(),
         )  # fmt: skip
 
     def _is_whole(self, cluster: str) -> bool:
@@ -237,23 +242,22 @@ class RunWorld:
         cluster = self.clusters[effect.cluster]
         name, granted = effect.cluster, cluster.granted_at
         now = self.world.now
-        self._opening.add(name)
+        self.opening.add(name)
+        self.queue.asked(name, effect.job)
         if granted is None:
-            self.world.at(now + self.world.rng.uniform(0.05, 0.3), partial(self._begin, name))
+            self.world.at(now + self.world.rng.uniform(0.05, 0.3), partial(self.begin, name, 1))
             return
         self.world.tell(LAUNCHER, PlacePrepared(name, "queued"), now + 0.01)
         self.world.tell(LAUNCHER, PlacePrepared(name, "late"), now + 0.02)
-        self.world.at(max(now + 0.1, granted), partial(self._grant, name))
+        self.world.at(max(now + 0.1, granted), partial(self.queue.grant, name, effect.job))
 
-    def _grant(self, name: str) -> None:
-        if name in self._opening:
-            self.world.tell(LAUNCHER, PlacePrepared(name, "granted"))
-            self.world.at(self.world.now + 0.2, partial(self._begin, name))
-
-    def _begin(self, name: str) -> None:
-        if name not in self._opening:
+    def begin(self, name: str, job: int) -> None:
+        """Let the front-end of a cluster begin, unless that was given up."""
+        if name not in self.opening or self.queue.last[name] != job:
             return
-        self._opening.remove(name)
+        self.opening.remove(name)
+        self._revive(front_end_of(name))
+        self.queue.up[name] = job
         made = self.front_ends[name] = RunFrontEnd(self.world, self._settings(name))
         made.is_alive = self._is_on_a_living_host
         self.world.add(made, self.world.now + self.world.rng.uniform(*_STARTS))
@@ -303,6 +307,7 @@ class RunWorld:
         rank = ScriptedRank(effect, script, self.scenario.kind, self.scenario.asks_after, rng)
         self.ranks.append(rank)
         self._of_cluster[name.cluster].append(rank)
+        self.queue.job_of[member] = self.queue.up[name.cluster]
         self.world.add(rank, self.world.now + self.world.rng.uniform(0.01, 0.1))
 
     def _kill_ranks(self, _: Actor, effect: KillRanks) -> None:
@@ -344,19 +349,28 @@ class RunWorld:
             self._kill(rank, is_told=False)
         line = front_end_of(cluster), LAUNCHER
         at = max(self.world.now + self.scenario.latency, self._arrives.get(line, 0.0))
-        self.world.tell(LAUNCHER, FrontEndGone(cluster, words), at)
+        self.world.tell(LAUNCHER, FrontEndGone(cluster, words, self.queue.up[cluster]), at)
 
-    def _kill_front_end(self, cluster: str, words: str) -> None:
+    def _end_front_end_of_job(self, _: Actor, effect: KillFrontEnd) -> None:
+        if self.queue.last.get(effect.cluster, effect.job) == effect.job:
+            self.kill_front_end(effect.cluster, "was ended")
+
+    def kill_front_end(self, cluster: str, words: str) -> None:
+        """End a front-end with all below it, or give up that it is started."""
         front_end = self.front_ends.get(cluster)
-        if cluster in self._opening:
-            self._opening.remove(cluster)
+        if cluster in self.opening:
+            self.opening.remove(cluster)
             at = self.world.now + self.world.rng.uniform(*_GIVES_UP)
-            self.world.tell(LAUNCHER, PlacePrepared(cluster, "given up"), at)
+            self.world.tell(LAUNCHER, PlacePrepared(cluster, _GIVEN_UP), at)
         if front_end is None or front_end.name in self.gone:
             return
         self._note(front_end.name, "is killed")
         self._remove(front_end.name)
         self._front_end_gone(cluster, words)
+
+    def _revive(self, name: str) -> None:
+        self.gone.discard(name)
+        self.world.revive(name)
 
     def _remove(self, name: str) -> None:
         self.gone.add(name)
@@ -380,6 +394,7 @@ class RunWorld:
             RunFaultKind.LOSE_HOST: self._lose_host,
             RunFaultKind.CTRL_C: self._interrupt,
             RunFaultKind.DOUBT: self._doubt,
+            RunFaultKind.END_JOB: self._cancel,
         }
         if words := what[fault.kind](fault):
             self._note("faults", words)
@@ -405,7 +420,7 @@ class RunWorld:
     def _end_front_end(self, fault: RunFault) -> str:
         if name := self._living(fault):
             self.struck.append((self.world.now, "kill", name))
-            self._kill_front_end(name, "was killed")
+            self.kill_front_end(name, "was killed")
         return name and f"kills the front-end of {name}"
 
     def _pause(self, fault: RunFault) -> str:
@@ -432,6 +447,27 @@ class RunWorld:
             self.world.tell(front_end, told, self.world.now + _MPIEXEC_NOTICES)
         self.struck.append((self.world.now, "host", host))
         return f"{host} loses its power"
+
+    def _cancel(self, fault: RunFault) -> str:
+        """Let a batch system end a job that waits, starts, or runs."""
+        there = [one for one, made in self.clusters.items() if made.granted_at is not None]
+        there = [one for one in there if one in self.opening or self.is_up(one)]
+        if not there:
+            return ""
+        name = there[fault.target % len(there)]
+        self.struck.append((self.world.now, "end job", name))
+        self.queue.cancel(name)
+        return f"ends the job of {name}"
+
+    def living(self, cluster: str) -> list[ScriptedRank]:
+        """Return the processes of ranks of a cluster that have not ended."""
+        own = self._of_cluster[cluster]
+        return [one for one in own if one.name not in self.gone and not one.is_over]
+
+    def is_up(self, cluster: str) -> bool:
+        """Tell whether the front-end of a cluster lives."""
+        front_end = self.front_ends.get(cluster)
+        return front_end is not None and front_end.name not in self.gone
 
     def _interrupt(self, _: RunFault) -> str:
         self.struck.append((self.world.now, "Ctrl-C", LAUNCHER))
