@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.testing.world.kinds import KINDS, PlayedWorld, WorldKind
-from runtime.testing.world.tape import diagram
+from runtime.testing.world.tape import NoTape, Tape, diagram
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,9 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace, kind: WorldKind[Any], commit: str) -> int:
     """Run worlds of one kind; return how many have failed."""
     begun, failed = time.monotonic(), 0
+    is_read = options.tape or options.twice or options.seeds == 1
     for seed in range(options.seed, options.seed + options.seeds):
         scenario = kind.draw(seed)
-        played = kind.play(scenario, keeps_tape=options.tape)
+        played = kind.play(scenario, tape=Tape(is_kept=options.tape) if is_read else NoTape())
         if options.twice and kind.play(scenario).tape.hash != played.tape.hash:
             print(f"seed {seed} of {commit}: the same seed gives another trace")
             failed += 1
@@ -48,7 +49,7 @@ def _run(options: argparse.Namespace, kind: WorldKind[Any], commit: str) -> int:
             print(line_of(played, commit))
             if options.shrink:
                 smallest = kind.shrink(scenario, lambda one: bool(kind.play(one).failures))
-                played = kind.play(smallest, keeps_tape=True)
+                played = kind.play(smallest, tape=Tape(is_kept=True))
                 print(f"  smallest: {played.scenario}\n  {played.failures[0]}")
         if options.tape:
             print(played.scenario, "\n", diagram(played.tape.entries), sep="")

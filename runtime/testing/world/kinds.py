@@ -41,7 +41,7 @@ class PlayedWorld(Protocol):
 class PlayWorld(Protocol):
     """Plays a scenario."""
 
-    def __call__(self, scenario: Any, *, keeps_tape: bool = False) -> PlayedWorld:
+    def __call__(self, scenario: Any, *, tape: Tape | None = None) -> PlayedWorld:
         """Return what comes of it."""
 
 
@@ -60,11 +60,11 @@ class WorldKind(Generic[S]):
         return shrink(scenario, fails, self.smaller)
 
 
-def _play_program(scenario: ProgramScenario, *, keeps_tape: bool = False) -> PlayedWorld:
+def _play_program(scenario: ProgramScenario, *, tape: Tape | None = None) -> PlayedWorld:
     # only where programs are played: it needs MPI
     from runtime.testing.world.program_world import play_program
 
-    return play_program(scenario, keeps_tape=keeps_tape)
+    return play_program(scenario, tape=tape)
 
 
 def _draw_windows(seed: int) -> Any:
@@ -73,10 +73,10 @@ def _draw_windows(seed: int) -> Any:
     return draw_windows(seed)
 
 
-def _play_windows(scenario: Any, *, keeps_tape: bool = False) -> PlayedWorld:
+def _play_windows(scenario: Any, *, tape: Tape | None = None) -> PlayedWorld:
     from runtime.testing.world.window_world import play_windows  # as above
 
-    return play_windows(scenario, keeps_tape=keeps_tape)
+    return play_windows(scenario, tape=tape)
 
 
 def _smaller_windows(scenario: Any) -> Iterable[Any]:

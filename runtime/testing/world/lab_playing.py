@@ -21,10 +21,10 @@ class PlayedLab:
     """Of the time of the world."""
 
 
-def play_lab(scenario: LabScenario, *, keeps_tape: bool = False) -> PlayedLab:
+def play_lab(scenario: LabScenario, *, tape: Tape | None = None) -> PlayedLab:
     """Return what comes of a scenario; the same each time."""
     world = World(scenario.seed)
-    world.tape.is_kept = keeps_tape
+    world.tape = tape or Tape()
     simulation = LabSimulation(world, scenario)
     simulation.run()
     return PlayedLab(scenario, tuple(audit_lab(simulation)), world.tape, world.now)

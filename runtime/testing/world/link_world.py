@@ -57,10 +57,10 @@ class PlayedLink:
     """Of the time of the world."""
 
 
-def play_link(scenario: LinkScenario, *, keeps_tape: bool = False) -> PlayedLink:
+def play_link(scenario: LinkScenario, *, tape: Tape | None = None) -> PlayedLink:
     """Return what comes of a scenario; the same each time."""
     world = World(scenario.seed, most_events=200_000)
-    world.tape.is_kept = keeps_tape
+    world.tape = tape or Tape()
     made = LinkWorld(world, scenario)
     try:
         findings = made.run()

@@ -69,10 +69,10 @@ class PlayedProgram:
     """Of the time of the world."""
 
 
-def play_program(scenario: ProgramScenario, *, keeps_tape: bool = False) -> PlayedProgram:
+def play_program(scenario: ProgramScenario, *, tape: Tape | None = None) -> PlayedProgram:
     """Return what comes of a scenario; the same each time."""
     world = World(scenario.seed, most_events=MOST_EVENTS)
-    world.tape.is_kept = keeps_tape
+    world.tape = tape or Tape()
     before = place._here, predefined._predefined, counted_output._counted, native_waits._engine
     may_read_each_other()  # it is cached: no actor asks the machine
     made = ProgramWorld(world, scenario)

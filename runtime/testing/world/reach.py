@@ -31,7 +31,7 @@ from runtime.testing.world.run_auditors import audit_run
 from runtime.testing.world.run_load import RankScript, RunCluster, RunKind, RunScenario
 from runtime.testing.world.run_told import ContractCalled
 from runtime.testing.world.run_world import RunWorld
-from runtime.testing.world.tape import Tape
+from runtime.testing.world.tape import NoTape
 from runtime.testing.world.told import LAUNCHER, TellActor
 from runtime.transport.messages import NOTE, Target, call_frame
 
@@ -66,19 +66,6 @@ class RunReach:
             f" {self.most} messages of one; {self.seconds:.2f} s, played in {self.wall:.0f} s"
             + "".join(f"\n  {one}" for one in self.failures)
         )
-
-
-class _Untaped(Tape):
-    """A tape that keeps nothing: what happens is too much to be hashed."""
-
-    def event(self, at: float, who: str, event: object) -> None:
-        """Do nothing."""
-
-    def effect(self, at: float, who: str, effect: object) -> None:
-        """Do nothing."""
-
-    def note(self, at: float, who: str, what: str, to: str = "") -> None:
-        """Do nothing."""
 
 
 class _CountedRun(RunWorld):
@@ -118,7 +105,7 @@ def count_run(clusters: int, sites: int, ranks: int = 1, *, seed: int = 1) -> Ru
     )  # fmt: skip
     begun = time.monotonic()
     world = World(seed, most_events=sys.maxsize)
-    world.tape = _Untaped()
+    world.tape = NoTape()
     made = _CountedRun(world, scenario)
     findings = made.run()
     own, between = made.messages["own"], made.messages["between"]
@@ -234,7 +221,7 @@ class _Leader(Actor):
 def count_barrier(clusters: int, sites: int) -> BarrierReach:
     """Let a rank of each cluster pass a barrier; return what that takes."""
     world = World(1, most_events=sys.maxsize)
-    world.tape = _Untaped()
+    world.tape = NoTape()
     base = Layout([(at * sites // clusters, at) for at in range(clusters)], 0)
     leaders = []
     for me in range(clusters):
@@ -319,7 +306,7 @@ def count_lab(peers: int, *, supernodes: int = 3, hours: float = 1.0, seed: int 
     shares = (Share(1, 1),) * peers
     scenario = LabScenario(seed, shares, supernodes, (), (), latency=LATENCY, skew=0.0)
     world = World(seed, most_events=sys.maxsize)
-    world.tape = _Untaped()
+    world.tape = NoTape()
     lab = _CountedLab(world, scenario)
     joined: float | None = None
     while joined is None and world.now < _JOINS_WITHIN:

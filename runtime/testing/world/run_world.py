@@ -81,10 +81,10 @@ class PlayedRun:
     """Of the time of the world."""
 
 
-def play_run(scenario: RunScenario, *, keeps_tape: bool = False) -> PlayedRun:
+def play_run(scenario: RunScenario, *, tape: Tape | None = None) -> PlayedRun:
     """Return what comes of a scenario; the same each time."""
     world = World(scenario.seed, most_events=MOST_EVENTS)
-    world.tape.is_kept = keeps_tape
+    world.tape = tape or Tape()
     findings = RunWorld(world, scenario).run()
     return PlayedRun(scenario, tuple(audit_run(findings)), world.tape, world.now)
 

@@ -58,10 +58,10 @@ class Played:
     """Of the time of the world."""
 
 
-def play(scenario: Scenario, *, keeps_tape: bool = False) -> Played:
+def play(scenario: Scenario, *, tape: Tape | None = None) -> Played:
     """Return what comes of a scenario; the same each time."""
     world = World(scenario.seed)
-    world.tape.is_kept = keeps_tape
+    world.tape = tape or Tape()
     simulation = Simulation(world, scenario)
     findings = simulation.run()
     return Played(scenario, tuple(audit(findings)), world.tape, world.now)

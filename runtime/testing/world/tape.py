@@ -21,10 +21,10 @@ class TapeEntry:
 class Tape:
     """All that has happened; entries are kept where somebody is going to read them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_kept: bool = False) -> None:
         self._hash = hashlib.blake2b(digest_size=8)
         self.entries: list[TapeEntry] = []
-        self.is_kept = False
+        self.is_kept = is_kept
         self.length = 0
 
     def event(self, at: float, who: str, event: object) -> None:
@@ -46,6 +46,19 @@ class Tape:
     def hash(self) -> str:
         """What stands for all of it."""
         return self._hash.hexdigest()
+
+
+class NoTape(Tape):
+    """A tape that takes nothing down, for worlds whose traces nobody looks at: a fifth faster."""
+
+    def event(self, at: float, who: str, event: object) -> None:
+        """Do nothing."""
+
+    def effect(self, at: float, who: str, effect: object) -> None:
+        """Do nothing."""
+
+    def note(self, at: float, who: str, what: str, to: str = "") -> None:
+        """Do nothing."""
 
 
 def diagram(entries: Iterable[TapeEntry], *, most: int = 400) -> str:

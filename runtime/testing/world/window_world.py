@@ -29,6 +29,7 @@ from runtime.testing.world.engine import World
 from runtime.testing.world.program_load import Death, ProgramScenario, SurvivalKind
 from runtime.testing.world.program_process import ProgramProcess
 from runtime.testing.world.program_world import MOST_EVENTS, PlayedProgram, ProgramWorld
+from runtime.testing.world.tape import Tape
 
 WORD, COUNTERS = 8, 2
 
@@ -254,10 +255,10 @@ class WindowWorld(ProgramWorld):
         return lambda process: WindowProgram(scenario, process).run()
 
 
-def play_windows(scenario: WindowScenario, *, keeps_tape: bool = False) -> PlayedProgram:
+def play_windows(scenario: WindowScenario, *, tape: Tape | None = None) -> PlayedProgram:
     """Return what comes of a scenario; the same each time."""
     world = World(scenario.seed, most_events=MOST_EVENTS)
-    world.tape.is_kept = keeps_tape
+    world.tape = tape or Tape()
     before = place._here, predefined._predefined, counted_output._counted, native_waits._engine
     made = WindowWorld(world, scenario)
     made.settings = replace(made.settings, failures="return")
