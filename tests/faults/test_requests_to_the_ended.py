@@ -10,11 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.commands import gcm_deploy
+from tests.told_of_waits import LEFT, stray
 
 pytestmark = pytest.mark.mpi
 
 AT_A_TIME = 8
-LEFT = "gcm-deploy: ranks wait for others that have ended, and would wait for ever:"
+AT_THE_END = f"gcm-deploy: {LEFT}"
 
 BEGIN = """\
 import os, sys, threading, time
@@ -148,11 +149,10 @@ def test_a_wait_for_a_rank_that_has_ended_is_explained_and_ends_the_run(
 ) -> None:
     code, said = ended[name]
     assert code == 204, said
-    head, *why = said.splitlines()[said.splitlines().index(LEFT) :]
-    assert head == LEFT
+    head, *why = said.splitlines()[said.splitlines().index(AT_THE_END) :]
+    assert head == AT_THE_END
     assert any(file_of(name) in one and "ended" in one for one in why), said
-    stray = " (a message that nobody receives has come: tag 5, 8 bytes)"
-    assert (stray in said) == (name == "other tag")
+    assert (stray(5, 8) in said) == (name == "other tag")
 
 
 @pytest.mark.parametrize("name", ENDS_WELL)
@@ -161,4 +161,4 @@ def test_a_wait_that_something_else_ends_does_not_end_the_run(
 ) -> None:
     code, said = ended[name]
     assert code == 0, said
-    assert LEFT not in said
+    assert AT_THE_END not in said

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from runtime.membership.rank_link import current
+from tests.told_of_waits import LEFT, NEVER, stray
 from tools.on_grids import COMMAND, ROOT
 
 pytestmark = pytest.mark.mpi
@@ -75,10 +76,8 @@ IN_TWO_CLUSTERS = {
     ),
     "an exchange with two tags": (
         "world.Sendrecv(one, other, me, np.empty(1), other, me)",
-        "A waits in Sendrecv from B tag 0 and to B tag 0 (HERE)"
-        " (a message that nobody receives has come: tag 1, 8 bytes),"
-        " which waits in Sendrecv from A tag 1 and to A tag 1 (HERE)"
-        " (a message that nobody receives has come: tag 0, 8 bytes)",
+        f"A waits in Sendrecv from B tag 0 and to B tag 0 (HERE){stray(1, 8)},"
+        f" which waits in Sendrecv from A tag 1 and to A tag 1 (HERE){stray(0, 8)}",
     ),
     "a receive on another communicator": (
         "twin = world.Dup(); (twin if me else world).recv(source=other, tag=8)",
@@ -123,8 +122,7 @@ ENDED = {
     ),
     "a receive with another tag than was sent": (
         "world.send(3, 0, tag=3) if me else world.recv(source=1, tag=4)",
-        "A waits in recv from B tag 4 (HERE) (a message that nobody receives has come:"
-        " tag 3, 5 bytes), which has ended (exit code 0)",
+        f"A waits in recv from B tag 4 (HERE){stray(3, 5)}, which has ended (exit code 0)",
     ),
 }
 """Programs of two ranks in one cluster, and what is told of them when they have ended the run."""
@@ -276,7 +274,7 @@ def test_a_wait_for_ranks_that_have_ended_ends_the_run(
     assert (run.returncode, said.splitlines()[-2:]) == (
         204,
         [
-            "gcm-deploy: ranks wait for others that have ended, and would wait for ever:",
+            f"gcm-deploy: {LEFT}",
             f"    {expected(0, text, 1, is_alone=True)}",
         ],
     )
@@ -298,7 +296,7 @@ def test_a_time_for_the_whole_run_does_not_tell_again_who_can_never_go_on(
     assert run.returncode == 124
     lines = [one for one in said.splitlines() if "ends the run" not in one]
     assert lines[:5] == [
-        "gcm-deploy: these ranks wait and can never go on:",
+        f"gcm-deploy: {NEVER}",
         "  rank 0 waits in Sendrecv from rank 1 tag 0 and to rank 1 tag 0 (program.py:9 in"
         " exchange_borders),",
         "    which waits in Sendrecv from rank 0 tag 1 and to rank 0 tag 1 (program.py:9 in"
@@ -389,10 +387,8 @@ def test_a_rank_that_the_kernel_has_killed_for_lack_of_memory_is_told_of_as_that
             time.sleep(0.1)
         group.rmdir()
     assert done.returncode == 137
-    assert (
-        "killed by SIGKILL; the kernel has killed a process for lack of memory meanwhile"
-        " (its cgroup may use 700 MiB)" in done.stderr
-    )
+    assert "killed by SIGKILL; " in done.stderr
+    assert "(its cgroup may use 700 MiB)" in done.stderr
 
 
 WRONG = """\
@@ -425,8 +421,7 @@ def test_wrong_arguments_are_refused_and_an_end_is_told_as_one(
     said = across.communicate()[1].splitlines()
     assert said[1].endswith(" has ended")
     assert said[2:4] == [
-        "    a message that nobody receives has come: tag 3, 5 bytes;"
-        f" {SECOND} had ended with exit code 0 by then",
+        f"    {stray(3, 5)[2:-1]}; {SECOND} had ended with exit code 0 by then",
         "    Traceback (most recent call last):",
     ]
     assert inside.communicate()[0] == "True\n" * 2
@@ -523,7 +518,7 @@ def test_another_terminal_sees_what_a_run_is_doing(start: Start, tmp_path: Path)
     while "never" not in (waits := seen("waits")):
         continue  # one of them may not have come to its receive yet
     assert waits.splitlines()[3:] == [
-        "these ranks wait and can never go on:",
+        NEVER,
         f"  {FIRST} waits in Recv from {SECOND} tag 7 (program.py:10 in step),"
         f" which waits in Recv from {FIRST} tag 7 (program.py:10 in step)",
     ]
@@ -549,7 +544,7 @@ def test_ctrl_c_tells_which_ranks_can_never_go_on_and_stops_the_run(
     assert (run.returncode, said.splitlines()[1:]) == (
         130,
         [
-            "gcm-deploy: these ranks wait and can never go on:",
+            f"gcm-deploy: {NEVER}",
             f"  {FIRST} waits in recv from {SECOND} (program.py:8),",
             f"    which waits in recv from {FIRST} (program.py:8)",
         ],

@@ -166,7 +166,7 @@ def not_bound() -> None:
             part.unbind("client")
 
 
-@TOPIC.rule("4.3", "bindings change only while the component is stopped")
+@TOPIC.rule("4.3", "bindings of a component that is not stopped do not change")
 def not_stopped() -> None:
     c, d = _pair()
     for name in ("client", "clients0"):

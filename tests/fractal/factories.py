@@ -92,7 +92,7 @@ def an_abstract_content() -> None:
         new_component("a", SERVER, "primitive", Abstract)
 
 
-@TOPIC.rule("5.1", "a content class that cannot be made without arguments is refused")
+@TOPIC.rule("5.1", "a content class whose instances need arguments is refused")
 def a_content_with_arguments() -> None:
     class Needy(Speaker):
         def __init__(self, size: int) -> None:

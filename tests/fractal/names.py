@@ -89,10 +89,7 @@ def no_such_attribute() -> None:
             attributes.set("sise", 1)
         with pytest.raises(NoSuchAttributeError) as caught:
             attributes.typed(Wrong)
-        assert caught.value.what == (
-            "the attributes are not those of Wrong: 'size' is int, not str; "
-            "there is no attribute 'colour'"
-        )
+        assert all(name in caught.value.what for name in ("Wrong", "'size'", "'colour'"))
 
 
 @ATTRIBUTES.rule(

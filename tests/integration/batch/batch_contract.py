@@ -14,7 +14,15 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.integration.batch.site import HELLO, WAIT, Recorded, Site, end_of, wait_until
+from tests.integration.batch.site import (
+    FRONT_END_ENDED,
+    HELLO,
+    WAIT,
+    Recorded,
+    Site,
+    end_of,
+    wait_until,
+)
 from tools.on_grids import COMMAND
 
 HOLDS = f"{HELLO}\nimport time\ntime.sleep(300)\n"
@@ -119,7 +127,7 @@ class BatchSystemContract:
             site.cancel(job.number)
         code, _, errors = end_of(run)
         assert code == (130 if by == "user" else 204), errors
-        reason = f"lyon/rhone: the front-end has ended; job {job.number} is "
+        reason = f"lyon/rhone: {FRONT_END_ENDED}; job {job.number} is "
         assert (reason in errors) is (by == "administrator"), errors
         await_end(site, job)
 
@@ -175,7 +183,7 @@ class BatchSystemContract:
         with site.lost(job.nodes[1]):
             code, _, errors = end_of(run, 90)
             assert code == 204, errors
-            by_system = f"gcm-deploy: lyon/rhone: the front-end has ended; job {job.number} is "
+            by_system = f"gcm-deploy: lyon/rhone: {FRONT_END_ENDED}; job {job.number} is "
             assert by_system in errors or "its host has not answered for 20 s" in errors, errors
         wait_until(site.is_given_back)
         assert (site.work / "made.txt").read_text() == "before"

@@ -30,6 +30,7 @@ ACCOUNT, NUMBER = "ada", 61815
 NODES = 3
 CORES = 4
 PATIENCE = 30.0
+FRONT_END_ENDED = "the front-end has ended"
 HELLO = """
 import os
 from mpi4py import MPI

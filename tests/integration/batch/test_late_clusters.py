@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runtime.testing.sshd import Sshd
-from tests.integration.batch.site import PATIENCE, WAIT, wait_until
+from tests.integration.batch.site import FRONT_END_ENDED, PATIENCE, WAIT, wait_until
 from tests.integration.batch.slurm_daemons import Slurm
 from tests.integration.batch.two_slurms import descriptor
 from tools.on_grids import COMMAND, ROOT
@@ -118,7 +118,7 @@ def test_the_ranks_of_a_full_queue_come_later_and_take_the_places_that_were_kept
     assert run.returncode == 0, errors
     assert sorted(out.splitlines()) == [f"{rank} of 5: 10" for rank in range(5)]
     assert "running: 3 of 5 ranks in 3 clusters" in errors
-    assert "has its nodes and waits for" not in errors
+    assert "has its nodes" not in errors
     assert "nice/var: joins, ranks 2-3\n" in errors
     assert "Traceback" not in errors
     wait_until(lambda: slurm.is_given_back() and far.is_given_back())
@@ -302,7 +302,7 @@ def test_a_cluster_whose_job_is_cancelled_asks_for_another_one_once_and_its_rank
         far.cancel(far.record().number)
     _, errors = run.communicate(timeout=2 * PATIENCE)
     assert run.returncode == {"program": 0, "job": 204, "run": 130}[ends], errors
-    was_cancelled = f"the front-end has ended; job {first.number} is CANCELLED"
+    was_cancelled = f"{FRONT_END_ENDED}; job {first.number} is CANCELLED"
     assert f"nice/var: lost, asks for another job (1 of 1): {was_cancelled}" in errors
     second = far.record()
     if ends != "run":
@@ -312,7 +312,7 @@ def test_a_cluster_whose_job_is_cancelled_asks_for_another_one_once_and_its_rank
         made = {one.name for one in slurm.work.glob("began[23]-*")}
         assert made == {"began2-1", "began2-2", "began3-1", "began3-2"}
     if ends == "job":
-        assert f"nice/var: the front-end has ended; job {second.number} is CANCELLED" in errors
+        assert f"nice/var: {FRONT_END_ENDED}; job {second.number} is CANCELLED" in errors
         before = 'again="1", and these jobs were lost before:'
         assert f"    {before}\n        {was_cancelled}" in errors
     wait_until(lambda: slurm.is_given_back() and far.is_given_back())

@@ -97,17 +97,12 @@ def test_a_run_is_not_begun_that_cannot_be_recorded_and_others_are_no_records(
     start: Start, describe: Describe, tmp_path: Path
 ) -> None:
     grid, nowhere = describe("print('hello')"), tmp_path / "nowhere" / "run.facts"
-    assert answer(start, "--record", nowhere, grid) == (
-        205,
-        "",
-        f"gcm-deploy: {nowhere}: the run cannot be recorded there: No such file or directory. Name"
-        " a file in a folder that is there and may be written to\n",
-    )
-    assert answer(start, "view", grid) == (
-        202,
-        "",
-        f"gcm-deploy: {grid}: this is no record of a run. gcm-deploy --record FILE writes one\n",
-    )
+    code, out, err = answer(start, "--record", nowhere, grid)
+    assert (code, out, err.count("\n")) == (205, "", 1)
+    assert err.startswith(f"gcm-deploy: {nowhere}: the run cannot be recorded there: No such file")
+    code, out, err = answer(start, "view", grid)
+    assert (code, out, err.count("\n")) == (202, "", 1)
+    assert err.startswith(f"gcm-deploy: {grid}: ")
     assert answer(start, "view", nowhere) == (
         202, "", f"gcm-deploy: '{nowhere}' cannot be read: No such file or directory\n",
     )  # fmt: skip

@@ -76,10 +76,9 @@ def test_what_the_program_imports_is_looked_for_on_every_host(tmp_path: Path) ->
     found = {one["where"]: one for one in told["findings"] if one["code"] == "no-module"}
     assert found["s/full"]["what"] == f"{sys.executable} has no no_such_package"
     assert found["s/bare"]["what"] == f"{bare}/bin/python has no no_such_package and numpy"
-    assert found["s/bare"]["fix"] == (
-        f"{bare}/bin/python -m venv --system-site-packages ~/gcm-python && ~/gcm-python/bin/pip"
-        ' install no_such_package numpy, then <front-end python="~/gcm-python/bin/python"/>'
-    )
+    fix = found["s/bare"]["fix"]
+    assert fix.startswith(f"{bare}/bin/python -m venv ")
+    assert " install no_such_package numpy, then <front-end python=" in fix
 
 
 def wheel(folder: Path, name: str) -> None:

@@ -94,10 +94,9 @@ def test_ctrl_c_stops_the_assembly_in_good_order(
         out, err = process.communicate(timeout=LONGEST_STOP)
     assert process.returncode == 130
     assert out == "stopped\nended\n"
-    assert err == (
-        "gcm run: interrupted; stopping within 10 s (press Ctrl-C again to end at once)\n"
-        "gcm run: stopped\n"
-    )
+    begun, *rest = err.splitlines()
+    assert begun.startswith("gcm run: interrupted; stopping within 10 s")
+    assert rest == ["gcm run: stopped"]
 
 
 def test_ctrl_c_ends_in_bounded_time_what_does_not_stop(

@@ -349,9 +349,8 @@ def test_active_objects_that_wait_for_each_other_between_nodes_are_told(grid: La
     with deployed(grid, described.plan().root) as root:
         with pytest.raises(CircularCallError) as caught:
             root.stub("run", Work).work(1)
-        assert caught.value.what == (
-            "the call would wait for itself: /app/a.work.work waits for /app/b.work.work, "
-            "which waits for /app/a.work.work"
+        assert caught.value.what.endswith(
+            ": /app/a.work.work waits for /app/b.work.work, which waits for /app/a.work.work"
         )
         assert "raised in /app/a, in the process /n1" in caught.value.__notes__
 
@@ -383,7 +382,7 @@ def test_a_circle_between_nodes_that_is_closed_after_the_calls_is_told(
         errors = [future.exception(LONG) for future in futures]
         told = [error for error in errors if isinstance(error, CircularCallError)]
         assert told == [error for error in errors if error is not None] != []
-        assert told[0].what.startswith("the call would wait for itself: /app/")
+        assert ": /app/" in told[0].what
         assert root.stub("a", Ways).go("c") == root.stub("b", Ways).go("s") == "there"
 
 

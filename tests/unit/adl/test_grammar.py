@@ -79,7 +79,7 @@ def parse(text: str) -> tuple[Definition | None, list[tuple[str, str, str]]]:
             '<component name="a">stray text that goes on and on and on and on</component>',
             "unexpected-text",
             "<component> holds the text 'stray text that goes on and on and on...'",
-            "only elements can stand here",
+            "only elements ",
         ),
     ],
 )

@@ -58,9 +58,7 @@ def test_a_value_that_would_not_be_read_back_is_refused(value: object, annotatio
 
 
 def test_the_refusal_shows_the_value_and_what_would_be_read() -> None:
-    with pytest.raises(
-        AdlValueFault, match=r"^5 cannot be written in a document: '5' is read as '5'$"
-    ):
+    with pytest.raises(AdlValueFault, match=r"^5 .*: '5' is read as '5'$"):
         written(5, Any)
 
 

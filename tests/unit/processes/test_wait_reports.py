@@ -25,6 +25,7 @@ from runtime.rank_name import RankName
 from runtime.topology import NO_NAMES
 from runtime.views.facts import Fact, WaitExplained
 from runtime.views.stream import FactStream, nothing
+from tests.told_of_waits import NEVER
 
 AT_REST = RankState("", at="program.py:1", may_act=True, host="here", pid=1)
 
@@ -170,8 +171,7 @@ def test_a_glance_tells_once_which_ranks_can_never_go_on_and_no_more(
     assert len(simulated.known.looked) == 2
     assert len(simulated.known.explained) == is_wanted
     assert [one.getMessage() for one in caplog.records] == is_wanted * [
-        "these ranks wait and can never go on:\n"
-        "  0:0:0 waits in recv from 0:1:0 tag 7, which waits in recv from 0:0:0 tag 7"
+        f"{NEVER}\n  0:0:0 waits in recv from 0:1:0 tag 7, which waits in recv from 0:0:0 tag 7"
     ]
 
 
@@ -219,8 +219,7 @@ def test_how_a_run_ends_in_which_ranks_cannot_go_on_is_told_once(
         ranks.run(200)
     assert not ranks.left
     assert [one.getMessage() for one in caplog.records] == [
-        "these ranks wait and can never go on:\n  0:0:0 waits in recv from 0:1:0 tag 7, which waits"
-        " in recv from 0:0:0 tag 7",
+        f"{NEVER}\n  0:0:0 waits in recv from 0:1:0 tag 7, which waits in recv from 0:0:0 tag 7",
         "Ctrl-C or SIGTERM ends the run; with --run-timeout SECONDS it ends by itself",
     ]
 
@@ -238,8 +237,7 @@ def test_what_a_rank_tells_while_others_are_asked_is_explained_afterwards(
         ranks.reports.answered("0:0:0", 0, in_recv_from("0:1:0").plain)
     ranks.run(5)
     assert caplog.records[0].getMessage() == (
-        "these ranks wait and can never go on:\n"
-        "  0:0:0 waits in recv from 0:1:0 tag 7, which has ended (exit code 0)"
+        f"{NEVER}\n  0:0:0 waits in recv from 0:1:0 tag 7, which has ended (exit code 0)"
     )
 
 

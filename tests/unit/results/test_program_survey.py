@@ -93,13 +93,14 @@ def test_links_to_elsewhere_become_files_or_are_told(tmp_path: Path) -> None:
     deployment = described(home)
     found = survey(deployment.applications[0], deployment)
     assert dict(found.files) == {"a.py": 0, "file": 3}
-    assert found.skipped == (
-        "circle is a link to nothing",
-        "device is a link to a pipe, a socket or a device",
-        "folder is a link to a folder that is not copied",
-        "nothing is a link to nothing",
-        "pipe is a pipe, a socket or a device",
-    )
+    told = [(words[0], words[-1]) for words in map(str.split, found.skipped)]
+    assert told == [
+        ("circle", "nothing"),
+        ("device", "device"),
+        ("folder", "copied"),
+        ("nothing", "nothing"),
+        ("pipe", "device"),
+    ]
 
 
 def test_a_key_never_leaves_not_even_through_a_link_or_against_the_ignore_file(
