@@ -124,6 +124,26 @@ def test_a_check_finds_all_faults_of_what_goes_on_with_them(
     assert found == {number: {one.kind} for number, one in enumerate(together)}
 
 
+def test_a_duplicate_that_was_begun_is_checked_once_it_is_there(tmp_path: Path) -> None:
+    text = (
+        "comm.Idup()[1].Wait()\n"
+        "copies = [comm.Idup() for _ in range(2)]\n"
+        "MPI.Request.Waitall([request for _, request in copies])\n"
+        "copies[1][0].Free()\n"
+        "copies[0][0].bcast(me, root=me)\n"
+    )
+    faults = faults_found(text, tmp_path, ("--emulate", "2x2"))
+    kinds = [one["kind"] for one in faults]
+    # a rank that has failed is not asked what it has not freed
+    assert [kind for kind in kinds if kind != "freed"] == ["collective"]
+    text = text[: text.index("copies[0]")]
+    faults = faults_found(text, tmp_path, ("--emulate", "2x2"))
+    assert [one["kind"] for one in faults] == ["freed", "freed"]
+    assert {call for one in faults for call in one["calls"]} == {
+        f"Idup (program.py:{PARTS.count(chr(10)) + line})" for line in (1, 2)
+    }
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=" ".join)
 @pytest.mark.parametrize("program", [*programs("followed.txt")], ids=str)
 def test_a_check_blames_nothing_that_follows_from_a_fault(

@@ -101,11 +101,16 @@ class CallLog:
             members, peers = self._ends(comm)
             return self._register(comm, _key(name, *members), "", members, peers)
 
-    def made(self, comm: Any, parent: MPI.Comm, *, is_copy: bool = False) -> None:
-        """Keep a communicator that a collective call on another one has just made."""
+    def made(
+        self, comm: Any, parent: MPI.Comm, *, is_copy: bool = False, turn: int | None = None
+    ) -> None:
+        """Keep a communicator that a collective call on another one has made.
+
+        That is its latest one, or the one of that turn.
+        """
         if isinstance(comm, MPI.Comm) and comm and (origin := self.known(parent)) is not None:
             ends = (origin.members, origin.peers) if is_copy else self._ends(comm)
-            key = _key(origin.key, str(origin.turn), *ends[0])
+            key = _key(origin.key, str(origin.turn if turn is None else turn), *ends[0])
             self._register(comm, key, origin.key, *ends)
 
     def made_by_group(self, comm: Any, tag: object) -> None:
@@ -271,9 +276,9 @@ class CallLog:
 
     # --- what is to be freed ---------------------------------------------------------------------
 
-    def owns(self, kind: str, handle: int, name: str) -> None:
-        """Keep that the program has to free something that it makes by a call of that name."""
-        self._owned[kind, handle] = kind, f"{name} ({where(_program_frame())})"
+    def owns(self, kind: str, handle: int, name: str, place: str = "") -> None:
+        """Keep that the program has to free something that it makes, here, by such a call."""
+        self._owned[kind, handle] = kind, f"{name} ({place or where(_program_frame())})"
 
     @staticmethod
     def here() -> str:

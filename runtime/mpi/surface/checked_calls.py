@@ -102,14 +102,22 @@ class _Collectives:
         row, result = call.row, call.result
         makes = row.kind != "collective"
         made, request = result if isinstance(result, tuple) else (result, result)
-        if makes:
+        then = None
+        if makes and isinstance(made, MPI.Comm) and not made:  # it is there once that is waited for
+            where, turn = _log.here(), 0 if known is None else known.turn
+
+            def then() -> None:
+                _log.made(made, call.on, is_copy=True, turn=turn)
+                _owned(made, row.name, where)
+
+        elif makes:
             _log.made(made, call.on, is_copy=row.kind == "copy")
             _owned(made, row.name)
         if row.how != calls.BLOCKING:
             sent = None
             if known is not None and not known.is_inter and not makes:
                 sent = contribution(operation, (), given, known.rank)
-            _messages.begun(request, row.name, number, _nothing, sent)
+            _messages.begun(request, row.name, number, _nothing, sent, then)
 
 
 class _MadeByGroup:
@@ -177,9 +185,9 @@ def _nothing() -> None:
     """Keep nothing more of a collective that is begun: it is kept already."""
 
 
-def _owned(made: Any, name: str) -> None:
+def _owned(made: Any, name: str, where: str = "") -> None:
     if isinstance(made, MPI.Comm) and made:
-        _log.owns(_COMMUNICATOR, handle_of(made), name)
+        _log.owns(_COMMUNICATOR, handle_of(made), name, where)
 
 
 # --- windows, datatypes, operations ---------------------------------------------------------------

@@ -37,7 +37,9 @@ StartedCall = Callable[[], "CheckedReceive | None"]
 class Note:
     """What is kept with a request until it is complete."""
 
-    __slots__ = ("_start", "call", "is_started", "name", "number", "receive", "spec", "sum")
+    __slots__ = (
+        *("_start", "call", "is_started", "name", "number", "receive", "spec", "sum", "then"),
+    )
 
     def __init__(self, name: str, number: int, call: str, start: StartedCall) -> None:
         self.name, self.number, self.call, self._start = name, number, call, start
@@ -45,6 +47,8 @@ class Note:
         self.receive: CheckedReceive | None = None
         self.spec: Spec | None = None
         self.sum: int | None = None
+        self.then: Callable[[], None] | None = None
+        """What is to be done once it is complete."""
 
     @property
     def is_persistent(self) -> bool:
@@ -78,15 +82,21 @@ class Messages:
         frees = of_kind("request", of=("Request",)).values()
         yield REQUESTS, [row for row in frees if row.name.lower() == "free"], _Frees(self)
 
-    def begun(
-        self, request: Any, name: str, number: int, start: StartedCall, data: Any = None
+    def begun(  # noqa: PLR0917 - all of it is kept
+        self,
+        request: Any,
+        name: str,
+        number: int,
+        start: StartedCall,
+        data: Any = None,
+        then: Callable[[], None] | None = None,
     ) -> None:
         """Keep a note with a new request; `data` is what it sends."""
         if not isinstance(request, MPI.Request):
             return
         made: Any = request
         note = made._check = Note(name, number, self.log.text(number), start)
-        note.spec = None if data is None else spec_of(data)
+        note.spec, note.then = None if data is None else spec_of(data), then
         if not note.is_persistent:
             note.begin()
         self.log.notes[id(note)] = note
@@ -103,6 +113,8 @@ class Messages:
         if note.receive is not None:
             self.log.received(note.receive, status)
             note.receive = None
+        if note.then is not None and error is None:
+            note.then()
         note.sum = None  # an inactive request has none
         if not note.is_persistent:
             note.spec = request._check = None
