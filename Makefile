@@ -59,7 +59,7 @@ test: $(VENV)/.dev
 	@$(BIN)/python -m pytest --quiet $(if $(filter tests,$(TESTS)),--only quick $(PARALLEL) $(RESULTS)) $(TESTS)
 
 test-slow: $(VENV)/.dev
-	@$(BIN)/python -m pytest --quiet --only slow $(PARALLEL_SLOW) $(RESULTS) tests
+	@$(BIN)/python -m pytest --quiet --only slow $(PARALLEL_SLOW) $(RESULTS) --durations 40 --durations-min 20 tests
 
 test-all: test test-slow
 

@@ -58,6 +58,7 @@ QUICK = (
 """The tests of `make test`: all pure logic, and a few of each seam with the real thing."""
 
 LONGEST = (
+    "worlds/test_worlds.py",
     "examples/test_documents.py",
     "faults/test_waits_explained.py",
     "faults/test_first_cause.py",

@@ -22,9 +22,7 @@ FAR = [pytest.mark.needs_sshd, pytest.mark.needs_root]
     ("victim", "signal", "way"),
     [
         ("gcm-deploy", "SIGKILL", "local"),
-        ("gcm-deploy", "SIGTERM", "local"),
         ("gcm-pmi", "SIGKILL", "local"),
-        pytest.param("gcm-deploy", "SIGKILL", "sshd", marks=FAR),
         pytest.param("gcm-deploy", "SIGTERM", "sshd", marks=FAR),
     ],
 )

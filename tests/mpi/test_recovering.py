@@ -211,11 +211,10 @@ RING = """
 @pytest.mark.parametrize(
     ("layout", "doomed", "incarnations"),
     [
-        ("1+1|2", [(0, 1, 2), (3, 1, 2)], [2, 1, 1, 2]),
         ("1+2", [(1, 1, 2), (0, 1, "recovering")], [2, 2, 1]),
         ("1+1|1", [(1, 1, 2), (1, 2, "joining"), (2, 1, 4)], [1, 3, 2]),
     ],
-    ids=["two-at-once", "the-leader-during-recovery", "one-that-joins"],
+    ids=["the-leader-during-recovery", "one-that-joins"],
 )
 def test_the_size_stays_whoever_is_lost_and_whenever(
     grid: Grid, layout: str, doomed: list[object], incarnations: list[int]

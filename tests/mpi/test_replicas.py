@@ -25,14 +25,6 @@ world = MPI.COMM_WORLD
 rank, size = world.rank, world.size
 """
 
-RING = """\
-token = 0
-for step in range(80):
-    time.sleep(0.004)
-    token = world.sendrecv(token + rank, (rank + 1) % size, source=(rank - 1) % size)
-print(size, token)
-"""
-
 MONTE_CARLO = """\
 import random
 draw = random.Random(rank).random
@@ -84,7 +76,6 @@ for step in range(12):
 @pytest.mark.parametrize(
     ("program", "victims"),
     [
-        (RING, ("0:0:0",)),
         (MONTE_CARLO, ("0:0:1", "0:1:2")),
         (ALLREDUCE, ("0:0:2",)),
         (MERGESORT, ("0:1:0", "0:0:1")),

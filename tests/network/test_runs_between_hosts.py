@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.needs_root, pytest.mark.mpi]
 PORT = 7100
 """Where the front-ends forward; with `front-end` reachability nothing else can be reached."""
 
-WAYS = ("direct", "forwarded", "called")
+WAYS = ("forwarded", "called")
 
 ROUNDS = """
 import hashlib, sys
@@ -132,7 +132,7 @@ def started(
 
 @pytest.mark.parametrize(
     "reachability",
-    [("direct", "direct"), ("front-end", "front-end"), ("direct", "outwards")],
+    [("front-end", "front-end"), ("direct", "outwards")],
     ids=WAYS,
 )
 def test_a_run_goes_on_when_connections_between_ranks_are_reset(
@@ -154,7 +154,6 @@ def test_a_run_goes_on_when_connections_between_ranks_are_reset(
 @pytest.mark.parametrize(
     ("reachability", "most"),
     [
-        (("direct", "direct"), 3.0),
         (("front-end", "front-end"), 3.0),
         (("direct", "outwards"), CALLED_TIMEOUT + 3.0),
     ],

@@ -178,6 +178,7 @@ def draw_run(seed: int) -> RunScenario:
         reader=rng.choice((1e9, 1e9, 1e6, 1e5, 2e4)),
         collects=kind is RunKind.REPLICAS or rng.random() < 0.4,
         asks_after=rng.choice((0.0, 0.0, 0.02, 0.5)),
+        detector=rng.choice(("", "hierarchical")),
     )  # fmt: skip
     if made.reader < MOST_OUTPUT / 10:
         made = replace(made, clusters=tuple(map(_quieter, made.clusters)))

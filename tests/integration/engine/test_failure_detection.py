@@ -63,8 +63,9 @@ def test_a_rank_that_stands_still_is_ended_where_that_is_asked_for(
         run.seen.wait("rank 1 (site1/cluster0 0)", "SIGKILL")
 
 
-@PROTOCOLS
-@pytest.mark.parametrize(("sites", "clusters"), [(2, 1), (1, 2)], ids=["far", "of-its-site"])
+@pytest.mark.parametrize(
+    ("protocol", "sites", "clusters"), [("dbrr", 2, 1), ("hierarchical", 1, 2)]
+)
 def test_a_front_end_that_stands_still_is_lost_where_that_is_asked_for(
     tmp_path: Path, protocol: str, sites: int, clusters: int
 ) -> None:
@@ -90,8 +91,7 @@ def test_a_launcher_that_was_stopped_for_longer_than_the_timeout_accuses_nobody(
 
 @pytest.mark.needs_root
 @pytest.mark.skipif(SSHD is None, reason="there is no sshd")
-@pytest.mark.parametrize("fault", [cut_link, lose_host])
-@PROTOCOLS
+@pytest.mark.parametrize(("protocol", "fault"), [("dbrr", cut_link), ("hierarchical", lose_host)])
 def test_a_host_whose_network_is_cut_is_lost_within_the_timeout_and_the_run_says_so(
     tmp_path: Path, protocol: str, fault: Callable[[Running], None]
 ) -> None:
