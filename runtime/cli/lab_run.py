@@ -133,7 +133,8 @@ def _read(table: CommandTable, words: Sequence[str]) -> Options:
     Option("--by", choices=_row("peers", "by").choices, default="", sets="peers by",
            help="which hosts come first: near ones, or those that are idle (default: distance)"),
     Option("-w", dest="wait", metavar="SECONDS", read=values.wait, sets="peers wait",
-           help=f"how long to look for free places (default: {_row('peers', 'wait').default})"),
+           help="how long to look for free places (default: 30, and 5 where every peer lends all "
+           "that it has)"),
     Option("--staging", choices=_row("peers", "staging").choices, default="", sets="peers staging",
            help="how the program gets to the peers: each passes it to two others, to the next one, "
            "or it is sent from here to each; auto: by size (default: auto)"),

@@ -56,7 +56,8 @@ def _of_module(
     if not known and not has_same_python and has_module(name):
         yield (
             f"{name.partition('.')[0]!r} is installed here, but the Python of {cluster.path} does "
-            "not find it: install it there, or name another Python in <front-end python=...>"
+            "not find it: install it there, or name another Python: --python PATH, in a descriptor"
+            " <front-end python=...>"
         )
 
 

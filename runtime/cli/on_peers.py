@@ -98,6 +98,11 @@ def _strategy(name: str, deployment: Deployment) -> Strategy:
         sys.path[:] = before
 
 
+def _patient(wait: float) -> ReservationSettings:
+    """Return settings of who has said how long to look."""
+    return ReservationSettings(search=wait, joining=wait)
+
+
 def demand_of(deployment: Deployment, request: PeersRequest) -> Demand:
     """Return how many places are needed."""
     replicas = max((one.replicas for one in deployment.applications), default=1)
@@ -166,8 +171,7 @@ class _Submission:
     ) -> int:
         """Book and launch once; records which peers a repeated launch has to do without."""
         wait = self._request.wait
-        is_asked_for = wait != ReservationSettings().search
-        settings = ReservationSettings(wait, wait if is_asked_for else JOINING)
+        settings = ReservationSettings(joining=JOINING) if wait is None else _patient(wait)
         note = self._screen.steps.note
         self._lost = frozenset()
         program = os.path.basename(self._deployment.applications[0].path)

@@ -439,12 +439,12 @@ class NamedClass:
 
 @dataclass(frozen=True, slots=True)
 class PeersRequest:
-    """Places to be booked at peers, for so many ranks; `wait` is in seconds."""
+    """Places to be booked at peers, for so many ranks; `wait` is in seconds, if it was given."""
 
     ranks: int
     strategy: str
     by: str
-    wait: float
+    wait: float | None
     credential: str
     staging: str
     location: Location

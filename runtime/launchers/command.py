@@ -208,7 +208,10 @@ def _in_shell(command: str) -> str:
 def no_python(way: str, lines: Sequence[str]) -> LaunchError:
     """Return the error for a place without a new enough Python, from what the script said."""
     found = [line.removeprefix(FOUND).strip() for line in lines if line.startswith(FOUND)]
-    cure = "Install Python 3.11 or newer there, or name it: --python or <front-end python=...>"
+    cure = (
+        "Install Python 3.11 or newer there, or name it: --python PATH, in a descriptor"
+        " <front-end python=...>"
+    )
     versions = [line for line in found if re.search(r"Python \d", line)]
     if not versions:
         return PythonMissing("no Python was found", place=way, cause="\n".join(found), cure=cure)

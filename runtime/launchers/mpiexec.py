@@ -104,10 +104,10 @@ def missing_mpiexec(mpiexec: str, fault: CommandNotFound) -> MissingMpiexec:
         f"there is no {mpiexec!r}",
         place=fault.place,
         cause=fault.what,
-        cure="Install an MPI there ('pip install mpich' will do, in a virtual environment whose"
-        " Python --python or <front-end python=...> names), name the path of its mpiexec with"
-        " <mpi command-path=...>, or bring one along: <mpi flavour='mpich-wheel'/>; gcm-deploy"
-        " doctor tells more",
+        cure="Bring one along with --mpi mpich-wheel, name a Python there that has one with"
+        " --python PATH, or install one ('pip install mpich' will do, in a virtual environment). In"
+        " a descriptor that is <mpi flavour='mpich-wheel'/>, <front-end python=...> and <mpi"
+        " command-path=...>. gcm-deploy doctor tells more",
     )
 
 

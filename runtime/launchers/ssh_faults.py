@@ -56,8 +56,8 @@ _FAULTS = (
         "No .*host key is known for|Host key verification failed",
         HostKeyUnknown,
         "the key of the host is not known",
-        "Connect once by hand and compare the fingerprint, or let the key of a new host be believed"
-        ' with <ssh new-host-keys="accept">',
+        "Connect once by hand, with ssh, and compare the fingerprint; in a descriptor <ssh"
+        ' new-host-keys="accept"> lets the key of a new host be believed',
     ),
     _Fault(
         "Could not resolve hostname",

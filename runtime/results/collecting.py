@@ -428,10 +428,10 @@ def _kept_lines(kept: Collection[KeptAside], home: str) -> Iterator[str]:
             is_yours = why is WhyKept.YOURS
             source = shown(os.path.relpath(these[0].meant_for, home), LONGEST_CELL)
             attribute = ' replace="yes"' if is_yours else ""
-            option = f", or with --replace {shlex.quote(source)}" if is_yours else ""
+            option = f"--replace {shlex.quote(source)}, or " if is_yours else ""
             yield (
-                f"    {why}: {', '.join(names)}; it would come under its own name with "
-                f'<file-transfer direction="out" source="{source}"{attribute}/>{option}'
+                f"    {why}: {', '.join(names)}; it would come under its own name with {option}"
+                f'in a descriptor <file-transfer direction="out" source="{source}"{attribute}/>'
             )
 
 

@@ -290,7 +290,8 @@ _PEERS = ElementType(
         Attribute("by", CHOICE, "Which hosts come first: those that are near (`distance`), or "
                   "those that are idle (`load`).", default="distance",
                   choices=("distance", "load")),
-        Attribute("wait", DURATION, "How long to look for free places.", default="30s"),
+        Attribute("wait", DURATION, "How long to look for free places; by default 30 s, or 5 s "
+                  "where every peer lends all that it has."),
         Attribute("credential", TEXT, "The file that proves who you are; by default that of "
                   "`gcm-peer`.", find=existing("the credential")),
         Attribute("staging", CHOICE, "How the program gets to the peers: each passes it to two "

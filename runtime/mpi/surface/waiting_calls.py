@@ -318,7 +318,7 @@ def program_frame(frame: FrameType) -> FrameType:
 def stacks() -> tuple[tuple[str, str], ...]:
     """Return the name and stack of each thread of the program, as tracebacks show them.
 
-    A stack ends with the line of the program that entered our MPI.
+    A stack ends with the line of the program that has called us, whether MPI or coupling.
     """
     import traceback
 
@@ -328,8 +328,7 @@ def stacks() -> tuple[tuple[str, str], ...]:
         name = names.get(thread)
         if name is None or name.startswith("gcm-"):
             continue
-        entered = _entered(frame)
-        summary = traceback.extract_stack(entered.f_back if entered is not None else frame)
+        summary = traceback.extract_stack(_before_ours(frame))
         own = [
             one
             for one in summary
@@ -342,6 +341,17 @@ def stacks() -> tuple[tuple[str, str], ...]:
 def _noted(request: object) -> str:
     """Return the call that began a request; "" where a check has kept no note of it."""
     return getattr(getattr(request, "_check", None), "name", "")
+
+
+def _before_ours(frame: FrameType) -> FrameType:
+    """Return the frame of the program that has called us, or the innermost one if we do nothing."""
+    caller = program_frame(frame)
+    for one in _frames_of(frame):
+        if one is caller:
+            break
+        if one.f_code.co_filename.startswith(_RUNTIME) and one.f_code.co_filename != _OBSERVER:
+            return caller
+    return frame
 
 
 def _awaited() -> str:
@@ -402,16 +412,6 @@ def _beyond(frame: FrameType) -> FrameType:
     while frame.f_code.co_filename == _OBSERVER and frame.f_back is not None:
         frame = frame.f_back
     return frame
-
-
-def _entered(frame: FrameType) -> FrameType | None:
-    """Return the frame by which the program entered our MPI, if it did."""
-    ours = [
-        one
-        for one in _frames_of(frame)
-        if one.f_code.co_filename.startswith(_OURS) and one.f_code.co_filename != _OBSERVER
-    ]
-    return ours[-1] if ours else None
 
 
 def _is_at_rest(frame: FrameType) -> bool:

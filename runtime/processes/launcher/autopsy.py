@@ -85,5 +85,5 @@ def _too_old(place: ClusterPlace) -> PythonTooOld | None:
     return PythonTooOld(
         f"{python} is Python {version}, which is too old",
         place=place.cluster.path,
-        cure="Name a Python from 3.11 on in its <front-end python='...'/>",
+        cure="Name a Python from 3.11 on: --python PATH, in a descriptor <front-end python='...'/>",
     )

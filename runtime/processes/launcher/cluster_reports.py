@@ -195,10 +195,11 @@ class ClusterReports:
 
     def _at_home(self, death: RankDeath) -> RankDeath:
         """Return a death whose traceback has the files of the program as its author knows them."""
-        if not self.place.work:
-            return death
-        text = death.observed.traceback.replace(f"{self.place.work}/", f"{self.home}/")
+        text = self._text_at_home(death.observed.traceback)
         return replace(death, observed=replace(death.observed, traceback=text))
+
+    def _text_at_home(self, text: str) -> str:
+        return text.replace(f"{self.place.work}/", f"{self.home}/") if self.place.work else text
 
     def rank_aborted(self, rank: str) -> None:
         """Record that a rank ends the run."""
@@ -253,7 +254,7 @@ class ClusterReports:
 
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Take in the calls of a rank."""
-        self.waits.answered(parsed(member)[0], number, state)
+        self.waits.answered(parsed(member)[0], number, state, self._text_at_home)
 
     def called(self, member: str, rows: list[Any]) -> None:
         """Tell which MPI calls a rank made."""

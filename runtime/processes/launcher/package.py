@@ -109,14 +109,15 @@ def python_at(launcher: Launcher, python: str) -> PythonThere:
             f"there is no {python!r}",
             place=launcher.place,
             cause=fault.what,
-            cure="Name the Python of that cluster in its <front-end>",
+            cure="Name the Python there: --python PATH, in a descriptor <front-end python=...>",
         ) from fault
     if not ended.ok:
         raise LaunchError(
             f"{python!r} cannot run a small program ({ended})",
             place=launcher.place,
             cause="\n".join(process.tail),
-            cure="Name another Python in the cluster's <front-end>; 3.11 or newer is needed",
+            cure="Name another Python, 3.11 or newer: --python PATH, in a descriptor <front-end"
+            " python=...>",
         )
     lines = [*map(str.strip, printed.output.split("\n")), *[""] * 5]
     path, suffix, platform, has_mpi4py, found = lines[:5]

@@ -201,8 +201,13 @@ class WaitReports:
         self._pause = LEFT_BEHIND if found and not sure else min(2 * self._pause, LONGEST_PAUSE)
         self._find_left_behind(found, now_stuck)
 
-    def answered(self, rank: str, number: int, state: Facts) -> None:
-        """Take what a rank tells; what is not understood is in the log, and ends nothing."""
+    def answered(
+        self, rank: str, number: int, state: Facts, at_home: Callable[[str], str] = str
+    ) -> None:
+        """Take what a rank tells; what is not understood is in the log, and ends nothing.
+
+        `at_home` makes the files in its stacks those that the author of the program knows.
+        """
         try:
             known = RankState.parse(rank, state)
         except UnreadableReport as fault:
@@ -221,7 +226,8 @@ class WaitReports:
         if known.clock:  # of a late answer, too
             self.clocks.answered(rank, known.clock_of, number, known.clock, self._clock())
         if self._round is not None and number == self._round.number:
-            self._round.answers[rank] = known
+            stacks = tuple((thread, at_home(text)) for thread, text in known.stacks)
+            self._round.answers[rank] = replace(known, stacks=stacks)
             self._go_on_if_complete()
 
     def ask(self, then: Seen, *, with_stacks: bool = False, patience: float = ANSWERS) -> None:
