@@ -11,6 +11,7 @@ Importing this costs nothing; each name is loaded when it is first asked for.
 TYPE_CHECKING = False  # known to type checkers; until `main` runs, Ctrl-C ends in a traceback
 if TYPE_CHECKING:
     from runtime import coupling
+    from runtime.cli.add import add_component
     from runtime.cli.errors import UsageError
     from runtime.mpi.surface import mpi_module as MPI
     from runtime.processes.launcher.machine import Machine
@@ -32,6 +33,7 @@ __all__ = [
     "RunResult",
     "StartedRun",
     "UsageError",
+    "add_component",
     "coupling",
     "planned",
     "run",
@@ -48,6 +50,10 @@ def __getattr__(name: str) -> object:
         from runtime.processes.launcher.machine import Machine
 
         return Machine
+    if name == "add_component":
+        from runtime.cli.add import add_component
+
+        return add_component
     if name == "load_ipython_extension":  # IPython asks for it on `%load_ext runtime`
         from runtime.notebook import load_ipython_extension
 

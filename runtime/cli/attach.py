@@ -87,7 +87,7 @@ examples:
 )  # fmt: skip
 def attach(found: argparse.Namespace) -> int:
     """Follow a run to its end and return its exit code; with Ctrl-C the run goes on."""
-    run = _run_named(found.run)
+    run = run_named(found.run)
     try:
         with run.following() as file:
             choice = OutputChoice(all_tracebacks=False)  # the end has that of the first cause
@@ -125,7 +125,7 @@ def attach(found: argparse.Namespace) -> int:
     return summary.code
 
 
-def _run_named(name: str, *, or_last: bool = False) -> DetachedRun | MovedRun:
+def run_named(name: str, *, or_last: bool = False) -> DetachedRun | MovedRun:
     """Return the run of a name, or of the beginning of one; without a name, the only one.
 
     A run whose end was seen has to be named; `or_last` takes the last of them where no other is.
@@ -160,7 +160,7 @@ def _runs() -> Iterator[DetachedRun | MovedRun]:
 )  # fmt: skip
 def logs(found: argparse.Namespace) -> int:
     """Show what a run has printed; return the exit code."""
-    run = _run_named(found.run, or_last=True)
+    run = run_named(found.run, or_last=True)
     if isinstance(run, MovedRun) and not found.follow:
         return run.call("logs", run.name, *(["--tag-output"] if found.tag_output else []))
     try:
@@ -192,7 +192,7 @@ def stop(found: argparse.Namespace) -> int:
     """End a run and return once it has gone; return the exit code."""
     if found.run.isdecimal() and found.run.isascii():
         return _stop_process(int(found.run))
-    run = _run_named(found.run)
+    run = run_named(found.run)
     if isinstance(run, MovedRun):
         return run.call("stop", run.name)
     if not _ends(run.interrupt, run.is_alive):

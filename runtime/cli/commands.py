@@ -38,6 +38,8 @@ COMMANDS: Mapping[str, tuple[CommandRow, ...]] = {
                    "runtime.cli.attach:attach", "[RUN]"),
         CommandRow("logs", "show what a detached run has printed until now",
                    "runtime.cli.attach:logs", "[RUN]"),
+        CommandRow("add", "add a component to an assembly that runs, on a node",
+                   "runtime.cli.add:add", "RUN FILE"),
         CommandRow("stop", "end a detached run, as `kill` does; its output still waits",
                    "runtime.cli.attach:stop", "[RUN]"),
         CommandRow("view", "show a run that gcm-deploy --record FILE has recorded",

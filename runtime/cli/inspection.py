@@ -18,8 +18,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from queue import SimpleQueue
-from typing import BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 from runtime.cli.errors import UsageError
 from runtime.views.facts import Fact
@@ -64,9 +65,13 @@ class FollowedRun(Protocol):
         """Call `hear` no more; return how many followers are left."""
 
 
+Add = Callable[[Mapping[str, Any]], str]
+"""Adds the component that an order describes, and returns its path; it may block."""
+
+
 @contextmanager
-def open_to_inspection(answer: Answer, run: FollowedRun) -> Iterator[None]:
-    """Answer the same user's questions inside the block, and let them follow the run."""
+def open_to_inspection(answer: Answer, run: FollowedRun, add: Add | None = None) -> Iterator[None]:
+    """Answer the same user's questions inside the block, and let them follow and change the run."""
     followers = _Followers(run)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -76,7 +81,8 @@ def open_to_inspection(answer: Answer, run: FollowedRun) -> Iterator[None]:
         listener.close()
         yield
         return
-    thread = threading.Thread(target=_serve, args=(listener, answer, followers), name="inspection")
+    serve = partial(_serve, listener, answer, followers, add)
+    thread = threading.Thread(target=serve, name="inspection")
     thread.start()
     try:
         yield
@@ -132,7 +138,7 @@ class _Followers:
             thread.join(QUESTION_TIMEOUT)
 
 
-def _serve(listener: socket.socket, answer: Answer, followers: _Followers) -> None:
+def _serve(listener: socket.socket, answer: Answer, followers: _Followers, add: Add | None) -> None:
     while True:
         try:
             connection, _ = listener.accept()
@@ -145,10 +151,46 @@ def _serve(listener: socket.socket, answer: Answer, followers: _Followers) -> No
                 if asked.get("follow"):
                     followers.add(connection.dup())
                     continue
+                if order := asked.get("add"):
+                    _carry_out(add, order, connection.dup())
+                    continue
                 from runtime.views.fact_lines import heading, line_of  # not for every run
 
                 lines = map(line_of, answer(bool(asked["stacks"])))
                 connection.sendall(b"".join([heading(), *lines]))
+
+
+def _carry_out(add: Add | None, order: Mapping[str, Any], connection: socket.socket) -> None:
+    """Add a component in a thread of its own, which nobody joins: its hooks may never return."""
+
+    def carry_out() -> None:
+        try:
+            if add is None:
+                raise UsageError("nothing can be added to this run")
+            told = {"added": add(order)}
+        except Exception as error:  # who asks is told
+            told = {"refused": str(error)}
+        with suppress(OSError), connection:
+            connection.sendall(json.dumps(told).encode() + b"\n")
+
+    threading.Thread(target=carry_out, name="adding a component", daemon=True).start()
+
+
+def ordered(process: int, order: Mapping[str, object]) -> str:
+    """Let a run of this user add a component; return its path once it is started.
+
+    Raises:
+        UsageError: it is no run of this user, has ended, or refuses that, with the reason.
+    """
+    with _asked(process, {"add": order}) as (connection, user):
+        if user != os.getuid():
+            raise NotARun(f"process {process} is a run of another user")
+        connection.settimeout(None)  # components may take long to start
+        with connection.makefile("rb") as stream:
+            told = json.loads(stream.readline(_MOST_ANSWERED) or b"{}")
+    if "added" in told:
+        return str(told["added"])
+    raise UsageError(str(told.get("refused", f"the run of process {process} has ended")))
 
 
 def _user_of(connection: socket.socket) -> int:

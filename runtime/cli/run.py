@@ -7,11 +7,11 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gcm.cli.output import Paint, columns_of, forget_output
 from runtime.cli.errors import COMMAND
@@ -98,7 +98,9 @@ def run_plan(
                 run_log.attached(),
                 LogLines(say, options.log_level).attached(),
                 ending.awaited(),
-                open_to_inspection(partial(_seen, machine, begun), followed),
+                open_to_inspection(
+                    partial(_seen, machine, begun), followed, partial(_added, machine)
+                ),
             ):
                 _log.info("process %d: %s", os.getpid(), shlex.join(without_values(sys.argv)))
                 outcome = machine.run()
@@ -119,6 +121,11 @@ def run_plan(
         tell(CommandEnded(code, errors))
         _tell(listeners.account.summary(), options)
         return code
+
+
+def _added(machine: Machine, order: Mapping[str, Any]) -> str:
+    bindings = tuple((client, server) for client, server in order["bindings"])
+    return machine.add(order["file"], order["node"], bindings=bindings)
 
 
 def _tell_faults(

@@ -12,7 +12,7 @@ from gcm.components.model import Component
 from gcm.errors import IllegalContentError, InstantiationError
 from gcm.interfaces.call_chain import LinkElsewhere, as_header, current, new_number, work_on
 from gcm.interfaces.future import Future
-from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
+from gcm.interfaces.interface import ClientInterface, Referenced, ServerEnd, ServerInterface
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation
 from gcm.membranes.lifecycle.starting import StartTurn
@@ -274,7 +274,8 @@ class MirroredContent:
         ways: list[ServerEnd] = []
         passed: list[Component] = []
         for server in client.servers:
-            way, between = behind_composites(server)
+            there = server.server if isinstance(server, Referenced) else server
+            way, between = behind_composites(there)
             passed += between
             if isinstance(way, ServerInterface):
                 passed.append(way.owner)  # it may let calls pass later

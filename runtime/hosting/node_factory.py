@@ -116,6 +116,17 @@ class NodeFactory:
             self._host.exports.publish(path, made)
         return made
 
+    def making_all_on(self, node: NodeProcess) -> Callable[[ComponentPlan], Component]:
+        """Return what makes all components of another plan on one node, for `assemble`."""
+        above = f"{MADE}/{next(self._numbers)}"  # elsewhere its paths are nobody else's
+
+        def make(plan: ComponentPlan) -> Component:
+            made = self._mirror(replace(plan, path=f"{above}{plan.path}"), node)
+            self._host.exports.publish(f"{above}{plan.path}", made)
+            return made
+
+        return make
+
     def lost(self, node: NodeProcess) -> list[str]:
         """Let the components of a node process that is lost have ended; return their paths."""
         return self._placements.lost(node)

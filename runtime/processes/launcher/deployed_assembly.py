@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gcm.adl import assemble, outline_of_plan, plan_document
 from gcm.adl.runnable import RUN, has_run, result_of, run_operation
 from gcm.documents import Diagnostics
+from gcm.suggestion import did_you_mean
 from gcm.tracebacks import told_to_user
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.spreading import idle_nodes, spread_components
@@ -28,6 +29,7 @@ from runtime.hosting.remote_references import find_remote
 from runtime.lifecycle.events import AssemblyEnded, NodeLost, StepFailed, StepUp
 from runtime.lifecycle.outcome import ComponentReport
 from runtime.machine.paths import node_path
+from runtime.processes.launcher.additions import Addition, added
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.services import Starts
@@ -77,6 +79,8 @@ class DeployedAssembly:
         self._operation = ""
         self._root: Component | None = None
         self._factory: NodeFactory | None = None
+        self._adding = threading.Lock()
+        self._added: list[Component] = []
         self._changed = threading.Condition()
         self._is_starting = False
         self._is_started = False
@@ -220,6 +224,22 @@ class DeployedAssembly:
             )
         return NodesInTurn(nodes, self._make_on)
 
+    def add(self, addition: Addition) -> str:
+        """Add a component on a node; return its path. Waits and raises as `started` does."""
+        root = self.started(LOSS_SECONDS)
+        node = self._nodes.get(addition.node)
+        if node is None or self._factory is None:
+            raise GridError(
+                f"there is no node '{addition.node}' that components can live on",
+                cure=did_you_mean(addition.node, self._nodes)
+                or f"There is: {', '.join(sorted(self._nodes)) or 'none'}",
+            )
+        with self._adding:
+            beside = {one.name: one for one in (root, *self._added)}
+            made = added(addition, beside, self._factory.making_all_on(node))
+            self._added.append(made)
+        return made.path
+
     def _make_on(self, node: str, name: str, *what: Any) -> Component:
         if self._why_over or self._factory is None:
             raise GridError(
@@ -357,7 +377,8 @@ class DeployedAssembly:
         """
         assert self._root is not None
         errors: list[Exception] = []
-        for end in (self._root.stop, self._root.terminate):
+        roots = (*reversed(self._added), self._root)  # what was added calls what was there
+        for end in (act for one in roots for act in (one.stop, one.terminate)):
             try:
                 end()
             except Exception as error:  # hooks of the user's may raise anything

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -278,6 +278,24 @@ class Machine:
         ...     farm = make_farm()                                # doctest: +SKIP
         """
         return self._assembled().taking_turns(timeout)
+
+    def add(self, file: str, node: str, *, bindings: Sequence[tuple[str, str]] = ()) -> str:
+        """Add the component of an ADL document beside the assembly, on a node; return its path.
+
+        `bindings` of `component.interface` to another are made before it is started, by reference;
+        their paths begin with the name of the assembly, or of what was added. If anything fails
+        nothing of it is left.
+
+        Raises:
+            GridError: there is no assembly or node, or the document has faults.
+            GcmError: it cannot be made, bound or started.
+
+        >>> machine.add("spy.fractal", "lab/rack/blade1", bindings=[("spy.work", "app/w1.work")])
+        ... # doctest: +SKIP
+        """
+        from runtime.processes.launcher.additions import Addition
+
+        return self._assembled().add(Addition(file, node, tuple(bindings)))
 
     def _assembled(self) -> DeployedAssembly:
         if self._deployed is None:
