@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from gcm.adl.plan import ComponentPlan, MembraneKind
@@ -15,7 +16,7 @@ from gcm.interfaces.future import Future
 from gcm.interfaces.interface import ClientInterface, Referenced, ServerEnd, ServerInterface
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation
-from gcm.membranes.lifecycle.starting import StartTurn
+from gcm.membranes.lifecycle.starting import StartTurn, raise_failures
 from gcm.suggestion import did_you_mean
 from runtime.hosting.content_there import ContentThere
 from runtime.hosting.exports import INNER
@@ -62,6 +63,8 @@ class MirroredContent:
         self._runs = False
         self._is_up = False
         self._is_rising = False
+        self._part_of = ""
+        """The number of its last start."""
         self.plan = plan
         self.path = plan.path
         self.node = node
@@ -109,6 +112,9 @@ class MirroredContent:
         before = work_on(LinkElsewhere(number, f"{self.path}.start", current()))
         try:
             self._start(number)
+        except BaseException:
+            self._placements.let_fall(number)
+            raise
         finally:
             work_on(before)
 
@@ -116,6 +122,7 @@ class MirroredContent:
         if self._runs:
             return
         self._runs = True
+        self._part_of = number
         begun: list[MirroredContent] = []
         try:
             for server in self._neighbours(servers_of):
@@ -133,7 +140,6 @@ class MirroredContent:
             self._is_up = True
         except BaseException:
             self._runs = False
-            self.on_start_failed()
             for server in reversed(begun):
                 server.on_stop()
             raise
@@ -144,6 +150,7 @@ class MirroredContent:
             return
         self._lead_all()
         ask_node(self._host, self.node.home, "rise", self.path, number)
+        self._part_of = number
         self._is_rising = True
         for server in self._neighbours(servers_of):
             if server._starts_later:
@@ -154,9 +161,9 @@ class MirroredContent:
         """Whether the mirror is starting, and the component is not started yet."""
         return self.mirror is not None and self.mirror.state == "starting" and not self._is_up
 
-    def on_start_failed(self) -> None:
-        """Let the component rise no more: the start that it is part of has failed."""
-        if self._is_rising:
+    def fall(self, number: str) -> None:
+        """Let the component rise no more if it is part of that start, which has failed."""
+        if self._is_rising and self._part_of == number:
             self._is_rising = False
             with suppress(TransportError):  # its node is lost
                 ask_node(self._host, self.node.home, "fall", self.path)
@@ -170,11 +177,18 @@ class MirroredContent:
         if not self._runs:
             return
         self._runs = self._is_up = False
-        for client in self._neighbours(clients_of):
-            if not client._is_started:
-                client.on_stop()
+        self._placements.let_fall(self._part_of)  # those of a start that fails in this process
+        before = [one for one in self._neighbours(clients_of) if not one._is_started]
+        stops = [one.on_stop for one in before]
         if not self.has_ended:
-            self.control("lifecycle", "stop")
+            stops.append(partial(self.control, "lifecycle", "stop"))
+        failures: list[Exception] = []
+        for stop in stops:
+            try:
+                stop()
+            except Exception as error:  # all others must still be stopped
+                failures.append(error)
+        raise_failures(failures, "stopped")
 
     def on_terminate(self) -> None:
         """End the component and let the node process forget it."""
@@ -327,6 +341,11 @@ class Placements:
         if placed is not None and placed.node is not client and placed.node.address:
             there = placed.node.address, placed.node.home, [self._prefix(placed)]
             ask_node(self._host, client.home, "reach", *there)
+
+    def let_fall(self, number: str) -> None:
+        """Let no component rise that is part of the start of that number, which has failed."""
+        for content in tuple(self._placed.values()):
+            content.fall(number)
 
     def lost(self, node: NodeProcess) -> list[str]:
         """Let the components of a node process that is lost have ended; return their paths."""

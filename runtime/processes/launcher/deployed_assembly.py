@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gcm.adl import assemble, outline_of_plan, plan_document
 from gcm.adl.runnable import RUN, has_run, result_of, run_operation
 from gcm.documents import Diagnostics
+from gcm.errors import IllegalLifeCycleError
 from gcm.suggestion import did_you_mean
 from gcm.tracebacks import told_to_user
 from runtime.deployment.planning.plan import DeploymentPlan
@@ -377,11 +378,17 @@ class DeployedAssembly:
         """
         assert self._root is not None
         errors: list[Exception] = []
-        roots = (*reversed(self._added), self._root)  # what was added calls what was there
-        for end in (act for one in roots for act in (one.stop, one.terminate)):
+        for root in (*reversed(self._added), self._root):  # what was added calls what was there
             try:
-                end()
+                root.stop()
             except Exception as error:  # hooks of the user's may raise anything
+                errors += _each_of(error)
+            try:
+                root.terminate()
+            except IllegalLifeCycleError as error:
+                if not errors:  # else it follows from what is told
+                    errors.append(error)
+            except Exception as error:
                 errors += _each_of(error)
         return errors
 

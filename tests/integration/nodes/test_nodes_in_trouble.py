@@ -305,3 +305,72 @@ def test_what_fails_at_the_end_is_told_though_what_a_lost_node_causes_is_not(
     assert "ValueError: the chief cannot end" in errors
     assert "the node has gone" not in errors
     assert field_of_work.wait_until_gone() == []
+
+
+CIRCLE = """
+from typing import Annotated, Protocol
+from gcm import provides, requires
+
+class Run(Protocol):
+    def run(self) -> str: ...
+
+class Work(Protocol):
+    def say(self, text: str) -> str: ...
+
+class Told:
+    def say(self, text):
+        print(type(self).__name__, "hears", text, flush=True)
+        return "well"
+    def on_stop(self):
+        print(type(self).__name__, "stops", flush=True)
+    def on_terminate(self):
+        print(type(self).__name__, "ends", flush=True)
+
+@provides("run", Run)
+@provides("work", Work)
+class A(Told):
+    one: Annotated[Work, requires()]
+    two: Annotated[Work, requires()]
+    def on_start(self):
+        print("A starts", self.one.say("A"), self.two.say("A"), flush=True)
+    def run(self):
+        return "ran"
+
+@provides("work", Work)
+class B(Told):
+    back: Annotated[Work, requires()]
+    def on_start(self):
+        print("B starts", self.back.say("B"), flush=True)
+        if {fails}:
+            raise ValueError("B cannot start")
+
+@provides("work", Work)
+class D(Told):
+    back: Annotated[Work, requires()]
+    def on_start(self):
+        print("D starts", self.back.say("D"), flush=True)
+"""
+ADL_OF_CIRCLE = """
+<interface name="run" role="server" signature="parts.Run"/>
+<component name="a"><content class="parts.A"/><virtual-node name="head"/></component>
+<component name="b"><content class="parts.B"/><virtual-node name="hands"/></component>
+<component name="d"><content class="parts.D"/><virtual-node name="head"/></component>
+<binding client="this.run" server="a.run"/>
+<binding client="a.one" server="b.work"/>
+<binding client="a.two" server="d.work"/>
+<binding client="b.back" server="a.work"/>
+<binding client="d.back" server="a.work"/>
+"""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_hooks_that_call_each_other_in_a_circle_are_told_as_in_one_process(
+    field_of_work: Field, fails: bool
+) -> None:
+    field_of_work.write(CIRCLE.replace("{fails}", str(fails)), ADL_OF_CIRCLE, MAPPING)
+    _, here, _ = field_of_work.run()
+    code, there, errors = field_of_work.deploy().end()
+    assert bool(code) is fails, errors
+    assert sorted(there.splitlines()) == sorted(here.splitlines())
+    assert ("ValueError: B cannot start" in errors) is fails
+    assert field_of_work.wait_until_gone() == []
