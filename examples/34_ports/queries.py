@@ -11,6 +11,8 @@ In a real code the two sides are two programs, which know nothing but the name.
 
 from __future__ import annotations
 
+import time
+
 from mpi4py import MPI
 
 VISITS = 3
@@ -53,6 +55,7 @@ def look_up(name: str) -> str:
         except MPI.Exception as error:
             if error.Get_error_class() != MPI.ERR_NAME:
                 raise
+            time.sleep(0.01)
 
 
 def main() -> None:

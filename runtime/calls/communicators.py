@@ -34,8 +34,8 @@ Probe                      MPI_Probe                         probe         b   o
 Iprobe                     MPI_Iprobe                        probe         t   ours                                  source=ANY_SOURCE tag=ANY_TAG status=None
 Mprobe                     MPI_Mprobe                        probe         b   ours                                  source=ANY_SOURCE tag=ANY_TAG status=None | takes
 Improbe                    MPI_Improbe                       probe         t   ours                                  source=ANY_SOURCE tag=ANY_TAG status=None | takes
-Psend_init                 MPI_Psend_init                    partition     p   refused:parts-sent                    buf:in partitions dest tag=0 info=INFO_NULL
-Precv_init                 MPI_Precv_init                    partition     p   refused:parts-received                buf:out partitions source=ANY_SOURCE tag=ANY_TAG info=INFO_NULL
+Psend_init                 MPI_Psend_init                    partition     p   ours                                  buf:in partitions dest tag=0 info=INFO_NULL
+Precv_init                 MPI_Precv_init                    partition     p   ours                                  buf:out partitions source=ANY_SOURCE tag=ANY_TAG info=INFO_NULL
 Bsend                      MPI_Bsend                         send          bip ours                                  buf:in dest tag=0 | buffered
 Ssend                      MPI_Ssend                         send          bip ours                                  buf:in dest tag=0 | synchronous
 Rsend                      MPI_Rsend                         send          bip ours                                  buf:in dest tag=0 | ready

@@ -39,10 +39,10 @@ cancel                     MPI_Cancel                        request       l   o
 [Prequest]
 Start                      MPI_Start                         start         l   ours
 Startall                   MPI_Startall                      start         l   ours                   requests
-Pready                     MPI_Pready                        partition     l   refused:parts-sent     partition
-Pready_range               MPI_Pready_range                  partition     l   refused:parts-sent     partition_low partition_high
-Pready_list                MPI_Pready_list                   partition     l   refused:parts-sent     partitions
-Parrived                   MPI_Parrived                      partition     l   refused:parts-received partition
+Pready                     MPI_Pready                        partition     l   ours                   partition
+Pready_range               MPI_Pready_range                  partition     l   ours                   partition_low partition_high
+Pready_list                MPI_Pready_list                   partition     l   ours                   partitions
+Parrived                   MPI_Parrived                      partition     l   ours                   partition
 
 [Grequest]
 Start                      MPI_Grequest_start                request       l   native                 query_fn=None free_fn=None cancel_fn=None args=None kwargs=None

@@ -49,8 +49,6 @@ CURES = {
     "handle": (
         "Give it MPI.COMM_CLUSTER, or another communicator of one cluster, and combine the results"
     ),
-    "parts-received": "Use Recv_init for each part",
-    "parts-sent": "Use Send_init for each part",
     "processes": "Let the descriptor start all processes, or call it on MPI.COMM_SELF",
 }
 """What to do instead of a call that is refused, by the word in its row."""

@@ -33,6 +33,8 @@ CONTEXT_BYTES = 8
 _HEADER = Struct("<BBq")
 _WORD = "q"
 _SCHEME = "gcm-port"
+_DIGITS = 18
+"""As many digits a number has at most that fits into a word."""
 
 
 class PortRequest(IntEnum):
@@ -83,18 +85,21 @@ class PortName(NamedTuple):
         scheme, *parts = text.split(":")
         if scheme != _SCHEME or len(parts) != len(cls._fields):
             return None
-        if not all(one.isascii() and one.isdigit() for one in parts):
+        if not all(one.isascii() and one.isdigit() and len(one) <= _DIGITS for one in parts):
             return None
         return cls(*map(int, parts))
 
 
 class PortQuestion:
-    """Something that this rank has asked a desk for; `outcome` is None until it is answered."""
+    """Something that this rank has asked the desk of a rank for.
 
-    __slots__ = ("body", "outcome", "token")
+    `outcome` is None until that has answered.
+    """
 
-    def __init__(self, token: int) -> None:
-        self.token = token
+    __slots__ = ("body", "desk", "outcome", "token")
+
+    def __init__(self, token: int, desk: int) -> None:
+        self.token, self.desk = token, desk
         self.outcome: PortAnswer | None = None
         self.body = b""
 
@@ -167,16 +172,17 @@ class PortDesk:
         self, side: PortRequest, port: PortName, group: Iterable[int]
     ) -> tuple[PortQuestion, SendRequest]:
         """Return a question to the desk of a port, and what has to be sent for it."""
-        question = PortQuestion(next(self._tokens))
+        question = PortQuestion(next(self._tokens), port.rank)
         self._questions[question.token] = question
         header = _HEADER.pack(side, 0, question.token)
         body = array(_WORD, (port.number, *group)).tobytes()
         return question, SendRequest(port.rank, header, (memoryview(body),))
 
-    def withdraw(self, question: PortQuestion, rank: int) -> SendRequest:
+    def withdraw(self, question: PortQuestion) -> SendRequest:
         """Forget a question whose call has ended; return what tells the desk of it."""
         self._questions.pop(question.token, None)
-        return SendRequest(rank, _HEADER.pack(PortRequest.WITHDRAW, 0, question.token))
+        header = _HEADER.pack(PortRequest.WITHDRAW, 0, question.token)
+        return SendRequest(question.desk, header)
 
     @staticmethod
     def pairing(body: bytes) -> tuple[bytes, tuple[int, ...]]:
@@ -202,9 +208,7 @@ class PortDesk:
         kind, code, token = _HEADER.unpack(header)
         said = bytes(body or b"")
         if kind == PortRequest.ANSWER:
-            question = self._questions.pop(token, None)
-            if question is not None:
-                question.body, question.outcome = said, PortAnswer(code)
+            self._answered(source, token, PortAnswer(code), said)
             return ()
         if kind == PortRequest.WITHDRAW:
             self._leave_out(lambda one: (one.source, one.token) == (source, token))
@@ -220,6 +224,12 @@ class PortDesk:
     def broken(self, source: int, fault: Exception) -> Iterable[Effect]:  # noqa: ARG002 - it is in the log
         """Forget a process whose request cannot be read."""
         return self.lost(source)
+
+    def _answered(self, source: int, token: int, outcome: PortAnswer, body: bytes) -> None:
+        question = self._questions.get(token)
+        if question is not None and question.desk == source:
+            del self._questions[token]
+            question.body, question.outcome = body, outcome
 
     def _offered(self, side: PortRequest, number: int, offer: _Offer) -> list[Effect]:
         port = self._ports.get(number)

@@ -8,6 +8,10 @@ LONGEST = 1024
 """So many characters a name or a port has at most."""
 
 
+MOST = 1024
+"""So many names of one rank are kept."""
+
+
 class NameRequest(StrEnum):
     """What a rank asks for."""
 
@@ -26,6 +30,8 @@ class NameAnswer(IntEnum):
     """Another port has the name; the answer says which."""
     OTHER_PORT = 3
     """It was published for another port; the answer says which."""
+    TOO_MANY = 4
+    """The rank has published `MOST` names already."""
 
 
 class PortNames:
@@ -58,6 +64,8 @@ class PortNames:
         if kind == NameRequest.PUBLISH:
             if known:
                 return NameAnswer.TAKEN, known
+            if sum(one == rank for one, _ in self._published.values()) >= MOST:
+                return NameAnswer.TOO_MANY, ""
             self._published[name] = rank, port
             return NameAnswer.DONE, port
         if not known:

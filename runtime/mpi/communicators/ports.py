@@ -43,7 +43,7 @@ from runtime.ports import (
     PortName,
     PortRequest,
 )
-from runtime.ports.names import LONGEST
+from runtime.ports.names import LONGEST, MOST
 from runtime.wire import PeerConnections, PeerLeft
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ def publish(engine: Engine, name: str, port: str) -> None:
     answer, found = _asked(engine, NameRequest.PUBLISH, name, port)
     if answer == NameAnswer.TAKEN:
         _fail("ERR_SERVICE", f"{name!r} is published already, for {found}. Unpublish it first")
+    if answer == NameAnswer.TOO_MANY:
+        _fail("ERR_SERVICE", f"this rank has published {MOST} names already")
 
 
 def unpublish(engine: Engine, name: str, port: str) -> None:
@@ -230,6 +232,8 @@ def _agreed(
         return {"lost": gone.what, "cause": gone.cause}
     except FailureError as error:  # the communicator is closed, which the others know, too
         return _refusal(error.error_name, error.what)
+    except MPI.Exception as error:
+        return _refusal("ERR_PORT", " ".join(getattr(error, "__notes__", ())))
 
 
 def _refusal(kind: str, text: str) -> dict[str, Any]:
@@ -252,7 +256,7 @@ def _paired(
         engine.waits.wait_for(waiting)
     except BaseException:
         with engine.lock:
-            engine.request(DESK_KEY, engine.desk.withdraw(question, port.rank))
+            engine.request(DESK_KEY, engine.desk.withdraw(question))
         raise
     if question.outcome == PortAnswer.NO_PORT:
         text = f"{engine.name_of(port.rank)} has no port {port}: it is closed, or of another run"

@@ -1,4 +1,4 @@
-"""Persistent point-to-point communication on communicators of the grid."""
+"""Persistent and partitioned communication between two ranks of communicators of the grid."""
 
 from __future__ import annotations
 
@@ -6,21 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
+from runtime.lazy_import import LazyModule
+from runtime.mpi.errors import NotOnTheGrid
 from runtime.mpi.point_to_point.sends import checked_source, receive_spec
+from runtime.mpi.process.place import here
 from runtime.mpi.requests.requests import (
     Prequest,
     near_persistent,
     persistent_request,
     started_in_cluster,
 )
+from runtime.mpi.values.numbers import integer
 from runtime.mpi.values.specs import read
 
 if TYPE_CHECKING:
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 
+_partitioned: Any = LazyModule("runtime.mpi.point_to_point.partitioned")
+
+
 class PersistentCalls(MPI.Comm):
-    """The call that makes the persistent request of a receive."""
+    """The calls that make the persistent requests of receives, and of messages in parts."""
 
     __slots__ = ()
 
@@ -38,3 +45,50 @@ class PersistentCalls(MPI.Comm):
             return Prequest()
         read(buf, readonly=False)
         return persistent_request(m, lambda: receive_spec(m, buf, *there))
+
+    def Psend_init(
+        self, buf: Any, partitions: int, dest: int, tag: int = 0, info: MPI.Info = MPI.INFO_NULL
+    ) -> MPI.Prequest:
+        """Make the request of a send in parts; none of the hints means anything here."""
+        _refuse_replicas("Psend_init")
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        if m is None:
+            return started_in_cluster(
+                MPI.Comm.Psend_init(self, buf, partitions, dest, tag, info), self
+            )
+        near = m.near_to(dest)
+        if near is not None:
+            native = m.native.Psend_init(buf, partitions, near, tag, info)
+            return _partitioned.near_parts(m, native)  # type: ignore[no-any-return]
+        made: MPI.Prequest = _partitioned.send_parts(m, buf, integer(partitions), dest, tag)
+        return made
+
+    def Precv_init(
+        self,
+        buf: Any,
+        partitions: int,
+        source: int = MPI.ANY_SOURCE,
+        tag: int = MPI.ANY_TAG,
+        info: MPI.Info = MPI.INFO_NULL,
+    ) -> MPI.Prequest:
+        """Make the request of a receive in parts; MPI has no wildcards there."""
+        _refuse_replicas("Precv_init")
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
+        if m is None:
+            return started_in_cluster(
+                MPI.Comm.Precv_init(self, buf, partitions, source, tag, info), self
+            )
+        near = m.near_to(source)
+        if near is not None:
+            native = m.native.Precv_init(buf, partitions, near, tag, info)
+            return _partitioned.near_parts(m, native)  # type: ignore[no-any-return]
+        made: MPI.Prequest = _partitioned.receive_parts(m, buf, integer(partitions), source, tag)
+        return made
+
+
+def _refuse_replicas(call: str) -> None:
+    if here().has_replicas:
+        raise NotOnTheGrid(
+            f"{call} is not possible where ranks have replicas",
+            cure="Use messages and collectives there",
+        )

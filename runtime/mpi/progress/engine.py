@@ -118,9 +118,17 @@ class Engine(Driver):
                 if len(self._past) > _MOST_PAST:
                     del self._past[next(iter(self._past))]
             for inner in (False, True):
-                box = self._boxes.pop((m.context, inner), None)
-                for incoming in box.drain() if box is not None else ():
-                    incoming.take()
+                self._close_box(m.context, inner)
+
+    def close_box(self, context: bytes) -> None:
+        """Forget the messages of the runtime with a context of their own."""
+        with self.lock:
+            self._close_box(context, True)
+
+    def _close_box(self, context: bytes, inner: bool) -> None:
+        box = self._boxes.pop((context, inner), None)
+        for incoming in box.drain() if box is not None else ():
+            incoming.take()
 
     def communicators(self) -> list[CommunicatorRanks]:
         """Return the registered communicators; the lock is held."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from mpi4py import MPI
 
@@ -23,6 +23,7 @@ from runtime.mpi.requests.parts import (
     wait_for,
 )
 from runtime.mpi.requests.several_calls import SeveralCalls
+from runtime.mpi.values.numbers import integer
 from runtime.mpi.values.substitute_type import SubstituteType
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Request(SeveralCalls, metaclass=SubstituteType):
     _source: int | None = None
     _load: Callable[[Operation], Any] | None = None
     _begin: Callable[[], Operation] | None = None
+    _parts: PartsOfMessage | None = None
 
     def __new__(cls, request: MPI.Request | None = None) -> Self:
         """Return a copy of another request, or a null one."""
@@ -177,7 +179,7 @@ class Request(SeveralCalls, metaclass=SubstituteType):
     def free(self) -> None:
         """Free it if there is something to free."""
         if is_ours(self):
-            Request.Free(self)
+            self.Free()
         else:
             MPI.Request.free(self)
 
@@ -195,6 +197,19 @@ class Request(SeveralCalls, metaclass=SubstituteType):
     def f2py(cls, arg: int) -> Self:
         """Return the request with a Fortran handle."""
         return cls(_native_class(cls).f2py(arg))
+
+
+class PartsOfMessage(Protocol):
+    """One end of a partitioned message; see `runtime.mpi.point_to_point.partitioned`."""
+
+    def ready(self, parts: Iterable[int], /) -> None:
+        """Send parts."""
+
+    def has_arrived(self, part: int, /) -> bool:
+        """Return whether a part is there; makes progress."""
+
+    def close(self) -> None:
+        """Forget the other end."""
 
 
 class Prequest(Request, MPI.Prequest):
@@ -224,6 +239,40 @@ class Prequest(Request, MPI.Prequest):
         if self._operation is not None:
             raise MPI.Exception(MPI.ERR_REQUEST)
         self._operation = begin()
+
+    def Pready(self, partition: int) -> None:
+        """Let a part of a message go."""
+        if self._parts is None:
+            MPI.Prequest.Pready(self, partition)
+        else:
+            self._parts.ready((partition,))
+
+    def Pready_range(self, partition_low: int, partition_high: int) -> None:
+        """Let parts of a message go, the last one, too."""
+        if self._parts is None:
+            MPI.Prequest.Pready_range(self, partition_low, partition_high)
+        else:
+            self._parts.ready(range(integer(partition_low), integer(partition_high) + 1))
+
+    def Pready_list(self, partitions: Sequence[int]) -> None:
+        """Let some parts of a message go."""
+        if self._parts is None:
+            MPI.Prequest.Pready_list(self, partitions)
+        else:
+            self._parts.ready(partitions)
+
+    def Parrived(self, partition: int) -> bool:
+        """Return whether a part of a message is there."""
+        if self._parts is None:
+            return MPI.Prequest.Parrived(self, partition)
+        return self._parts.has_arrived(partition)
+
+    def Free(self) -> None:
+        """Let it complete by itself."""
+        Request.Free(self)
+        if self._parts is not None:
+            self._parts.close()
+            self._parts = None
 
     @classmethod
     def Startall(cls, requests: Sequence[MPI.Prequest]) -> None:

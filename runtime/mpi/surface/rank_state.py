@@ -26,6 +26,7 @@ from runtime.machine.rank_states import (
 )
 from runtime.matching import ANY
 from runtime.mpi.communicators.attributes import looking
+from runtime.mpi.point_to_point.partitioned import PartsReceive, PartsSend
 from runtime.mpi.point_to_point.probing import BlockingProbe
 from runtime.mpi.process.place import here
 from runtime.mpi.process.reaching_out import reaches_out
@@ -351,9 +352,12 @@ def _parts_of(operation: Operation, m: CommunicatorMembers) -> list[Part | None]
         return [part for one in operation.parts() for part in _parts_of(one, m)]
     if isinstance(operation, Task):
         return [_COLLECTIVE]
-    if isinstance(operation, FarSend):
+    if isinstance(operation, FarSend | PartsSend):
         receivers = (str(here().everybody[one]) for one in operation.awaited())
         return [Part(SEND, one, is_tag_known=False) for one in receivers]
+    if isinstance(operation, PartsReceive):
+        senders = (str(here().everybody[one]) for one in operation.awaited())
+        return [Part(RECEIVE, one, is_tag_known=False) for one in senders]
     if isinstance(operation, PendingReceive):
         return _parts_of(operation.receive, m)
     if isinstance(operation, Receive):

@@ -46,6 +46,6 @@ def _refusal(name: str, instead: str) -> Callable[..., Any]:
     return named_like(getattr(MPI.Cartcomm, name), refuse)
 
 
-for _call in calls.of_kind("process", "partition").values():
+for _call in calls.of_kind("process").values():
     if _call.grid == calls.REFUSED:
         setattr(RefusedCalls, _call.name, _refusal(_call.name, _call.cure))

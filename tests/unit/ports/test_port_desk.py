@@ -94,6 +94,14 @@ def test_a_port_that_is_not_there_says_so_and_so_does_one_that_is_closed_meanwhi
     assert desks.of[1].close(7) is None
 
 
+def test_only_the_desk_that_was_asked_answers(desks: Desks) -> None:
+    mine = desks.come(2, CONNECT, PORT)
+    _, forged = PortDesk(4).ask(CONNECT, PortName(2, 0), ())
+    answer = SendRequest(2, bytes([PortRequest.ANSWER]) + forged.header[1:])
+    desks.carry(4, [answer])
+    assert mine.outcome is None
+
+
 def test_nobody_is_paired_with_itself(desks: Desks) -> None:
     mine = desks.come(2, ACCEPT, PORT, 2, 3)
     theirs = desks.come(4, CONNECT, PORT, 4, 3)
@@ -105,7 +113,7 @@ def test_who_is_lost_or_has_given_up_is_paired_with_nobody(desks: Desks) -> None
     given_up = desks.come(3, CONNECT, PORT)
     waiting = desks.come(4, CONNECT, PORT)
     assert not [*desks.of[1].lost(2)]
-    desks.carry(3, [desks.of[3].withdraw(given_up, 1)])
+    desks.carry(3, [desks.of[3].withdraw(given_up)])
     found = desks.come(1, ACCEPT, PORT)
     assert PortDesk.pairing(found.body)[1] == (4,)
     assert (given_up.outcome, waiting.outcome) == (None, PortAnswer.DONE)
@@ -113,7 +121,16 @@ def test_who_is_lost_or_has_given_up_is_paired_with_nobody(desks: Desks) -> None
 
 @pytest.mark.parametrize(
     "text",
-    ["", "gcm-port", "gcm-port:1", "gcm-port:1:-2", "gcm-port:1:2:3", "other:1:2", "gcm-port:१:2"],
+    [
+        "",
+        "gcm-port",
+        "gcm-port:1",
+        "gcm-port:1:-2",
+        "gcm-port:1:2:3",
+        "other:1:2",
+        "gcm-port:१:2",
+        "gcm-port:1:" + "9" * 5000,
+    ],
 )
 def test_other_texts_are_no_names_of_ports(text: str) -> None:
     assert PortName.of(text) is None
