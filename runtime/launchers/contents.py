@@ -74,7 +74,14 @@ def scan(
     What is ignored is left out, with all that is in it. Links that stay inside are links, others
     count as the file they lead to. Who has more than he can use stops at one more than `most`.
     """
-    found: dict[str, Entry] = {}
+    return dict(entries_of(folder, ignored, most))
+
+
+def entries_of(
+    folder: str, ignored: Callable[[str], bool] = lambda _: False, most: int = sys.maxsize
+) -> Iterator[tuple[str, Entry]]:
+    """Yield the same one after the other; that of a folder comes before what is in it."""
+    count = 0
     top, ahead = os.path.realpath(folder), [""]
     while ahead:
         below = ahead.pop()
@@ -83,26 +90,29 @@ def scan(
         except OSError as fault:
             if not below:
                 raise
-            found[below] = (UNREAD, 0, 0, 0, f"a folder that cannot be read: {fault.strerror}")
+            unread = (UNREAD, 0, 0, 0, f"a folder that cannot be read: {fault.strerror}")
+            yield below, unread
             continue
         for entry in entries:
-            if len(found) > most:
-                return found
+            if count > most:
+                return
             path = f"{below}/{entry.name}" if below else entry.name
             is_folder = entry.is_dir(follow_symlinks=False)
             if ignored(f"{path}/" if is_folder else path):
                 continue
+            count += 1
             try:
-                found[path] = _entry(entry, top)
+                made = _entry(entry, top)
             except FileNotFoundError:
                 continue  # it has gone meanwhile
             except OSError as fault:
                 is_long = len(os.fsencode(path)) > LONGEST_PATH
-                found[f"{below}/..." if is_long else path] = (UNREAD, 0, 0, 0, str(fault.strerror))
+                unread = (UNREAD, 0, 0, 0, str(fault.strerror))
+                yield (f"{below}/..." if is_long else path), unread
                 continue
+            yield path, made
             if is_folder:
                 ahead.append(path)
-    return found
 
 
 def _entry(entry: os.DirEntry[str], top: str) -> Entry:
@@ -183,14 +193,21 @@ def keeps_results(folder: str, sealed: dict[str, Entry], rules: Iterable[Rule]) 
 
 def packed(found: dict[str, Entry] | None) -> bytes:
     """Return this host's name and what a folder of it holds as few bytes, for `unpacked`."""
+    return b"".join(packing(None if found is None else found.items()))
+
+
+def packing(found: Iterable[tuple[str, Entry]] | None) -> Iterator[bytes]:
+    """Yield the same in pieces, as it is found: who waits for it sees that it moves."""
     import json
     import zlib
 
-    lines = [[os.uname().nodename, found is not None]]
-    lines += [[path, *entry] for path, entry in (found or {}).items()]
     squeeze = zlib.compressobj(1)
-    pieces = [squeeze.compress(json.dumps(line).encode() + b"\n") for line in lines]
-    return b"".join((*pieces, squeeze.flush()))
+    yield squeeze.compress(json.dumps([os.uname().nodename, found is not None]).encode() + b"\n")
+    for number, (path, entry) in enumerate(found or (), 1):
+        yield squeeze.compress(json.dumps([path, *entry]).encode() + b"\n")
+        if number % _LOOK == 0:
+            yield squeeze.flush(zlib.Z_SYNC_FLUSH)
+    yield squeeze.flush()
 
 
 def unpacked(
@@ -371,8 +388,11 @@ def main(action: str, folder: str, *words: str) -> None:
         if action == "list":
             if words:
                 end_guard(int(words[0]), float(words[1]))
-            found = scan(folder, most=MOST_ENTRIES) if os.path.isdir(folder) else None
-            out.write(packed(found))
+            is_there = os.path.isdir(folder)
+            for piece in packing(entries_of(folder, most=MOST_ENTRIES) if is_there else None):
+                out.write(piece)
+                if piece:
+                    out.flush()
         elif action == "send":
             for message in messages(folder, json.load(sys.stdin)):
                 out.write(message)

@@ -58,7 +58,7 @@ except Exception as error:
 
 
 CUT = """
-import time
+import os, time
 from mpi4py import MPI
 
 comm = MPI.COMM_WORLD
@@ -67,7 +67,8 @@ if comm.rank:
     assert comm.sendrecv("before", other, source=other) == "before"
     if comm.rank == 1:
         print("begun", flush=True)
-    time.sleep(1.5)
+    while not os.path.exists("cut"):
+        time.sleep(0.01)
     assert comm.sendrecv("behind", other, source=other) == "behind"
     if comm.rank == 1:
         print("goes on", flush=True)
@@ -75,7 +76,7 @@ if comm.rank:
 
 
 LAST_WORDS = """
-import time
+import os, time
 from mpi4py import MPI
 
 comm = MPI.COMM_WORLD
@@ -85,7 +86,8 @@ if comm.rank == 1:
     print(comm.recv(source=2), flush=True)
 elif comm.rank == 2:
     comm.send("hello", 1)
-    time.sleep(1.5)
+    while not os.path.exists("cut"):
+        time.sleep(0.01)
     comm.send("last words", 1)
 """
 
@@ -180,6 +182,7 @@ def test_ranks_whose_line_is_cut_for_good_go_on_by_a_third_cluster(tmp_path: Pat
         assert run.stdout is not None
         assert run.stdout.readline() == "begun\n"
         grid.cut("c1", "c2")
+        (tmp_path / "cut").touch()
         output, said = run.communicate(timeout=100)
     assert output == "goes on\n", said
     assert run.returncode == 0, said
@@ -198,6 +201,7 @@ def test_the_last_words_of_a_rank_whose_line_is_cut_in_its_direction_come_by_a_t
         assert run.stdout is not None
         assert run.stdout.readline() == "begun\n"
         grid.cut("c2", "c1", one_way=True)
+        (tmp_path / "cut").touch()
         output, said = run.communicate(timeout=100)
     assert output == "last words\n", said
     assert run.returncode == 0, said

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from runtime.launchers import contents, wire
-from runtime.launchers.contents import DATA, DONE, FAILED, HEAD, UNREAD, keeps_results, new_in, scan
+from runtime.launchers.contents import (
+    DATA,
+    DONE,
+    FAILED,
+    FILE,
+    HEAD,
+    UNREAD,
+    keeps_results,
+    new_in,
+    scan,
+)
 from runtime.launchers.family import remove_tree
 
 BYTECODE = [(True, r"^(?:.+/)?__pycache__/")]
@@ -149,6 +161,22 @@ def test_a_list_of_files_is_read_no_further_once_nobody_wants_it() -> None:
     asked = iter([False, True])
     with pytest.raises(ValueError, match="it was given up"):
         contents.unpacked(listing(*map(str, range(5000))), lambda: next(asked))
+
+
+def test_a_list_is_sent_while_the_folder_is_looked_through() -> None:
+    looked: list[str] = []
+
+    def found() -> Iterator[tuple[str, contents.Entry]]:
+        for number in range(5000):
+            looked.append(str(number))
+            yield looked[-1], (FILE, 0, 0, 0o644, "")
+
+    sent = [(len(looked), piece) for piece in contents.packing(found()) if piece]
+    waits = [later - sooner for (sooner, _), (later, _) in pairwise(sent)]
+    assert max(waits) <= 1024
+    _, listed = contents.unpacked(b"".join(piece for _, piece in sent))
+    assert listed is not None
+    assert list(listed) == looked
 
 
 NOBODY = 65534
