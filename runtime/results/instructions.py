@@ -44,9 +44,10 @@ _SETTINGS = _words("""
     matplotlibrc condarc pipfile.lock nextflow.config head
     environment.yml environment.yaml docker-compose.yml docker-compose.yaml compose.yml compose.yaml
     mkdocs.yml action.yml taskfile.yml dvc.yaml conda.yml conda.yaml meta.yaml
+    latexmkrc jupyter_config.json agents.md claude.md claude.local.md gemini.md
 """)
 """What tools look for by name. `HEAD` makes a folder a repository of git, whose settings name
-programs to run."""
+programs to run; agents that write code do what a few texts beside it say."""
 _SETTINGS_ENDINGS = _words("toml")
 _TOOL_FILE = re.compile(r"[A-Z][A-Za-z]*file")
 """`Pipfile`, `Snakefile`, `Justfile`: each tool calls its file so."""

@@ -181,6 +181,7 @@ def test_a_run_that_was_moved_is_stopped_from_here(hosts: Hosts, tmp_path: Path)
     assert code == 0, errors
     name = out.split()[0]
     await_true(lambda: (tmp_path / "here0").exists() and (tmp_path / "here1").exists())
+    await_true(lambda: hosts.run("logs")[1].count("begun") == 2)  # it is on its way to the launcher
     assert sorted(hosts.run("logs")[1].splitlines()) == ["begun 0", "begun 1"]
     code, out, errors = hosts.run("stop", name)
     assert (code, errors) == (0, "")

@@ -67,7 +67,7 @@ if comm.rank:
     assert comm.sendrecv("before", other, source=other) == "before"
     if comm.rank == 1:
         print("begun", flush=True)
-    while not os.path.exists("cut"):
+    while not os.path.exists("FOLDER/cut"):
         time.sleep(0.01)
     assert comm.sendrecv("behind", other, source=other) == "behind"
     if comm.rank == 1:
@@ -86,7 +86,7 @@ if comm.rank == 1:
     print(comm.recv(source=2), flush=True)
 elif comm.rank == 2:
     comm.send("hello", 1)
-    while not os.path.exists("cut"):
+    while not os.path.exists("FOLDER/cut"):
         time.sleep(0.01)
     comm.send("last words", 1)
 """
@@ -104,8 +104,8 @@ def grid() -> Iterator[EmulatedGrid]:
 def started(
     grid: EmulatedGrid, folder: Path, program: str, reachability: tuple[str, ...]
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run a program with one rank in each cluster."""
-    (folder / "program.py").write_text(program)
+    """Run a program with one rank in each cluster; it finds here what stands for FOLDER."""
+    (folder / "program.py").write_text(program.replace("FOLDER", str(folder)))
     sites = "".join(
         f"<site>{cluster_element(one, 1, reachability=inwards, port=PORT)}</site>"
         for one, inwards in zip(grid.clusters.values(), reachability, strict=True)

@@ -32,6 +32,7 @@ RULES = Instructions()
         *("Pipfile", "Pipfile.lock", "a.ipynb", "environment.yml", "main.nf", "job.sbatch"),
         *("r.html", "Vagrantfile", "Dockerfile", "docker-compose.yaml", "uv.toml", "conftest.py"),
         *(".gcmignore", ".bashrc", "\u200d.env", "pytest.ini", "pkg/__init__.py"),
+        *("latexmkrc", "jupyter_config.json", "CLAUDE.md", "AGENTS.md"),
     ],
 )
 def test_what_is_loaded_because_of_its_name_gets_that_of_its_cluster(path: str) -> None:
