@@ -66,7 +66,7 @@ static void *next(const char *name) {
 
 /* --- tokens ---------------------------------------------------------------------------------- */
 
-enum { COMMUNICATOR = 1, GROUP, TYPE, OPERATION, WINDOW }; /* the `rank` of a window is its flavor */
+enum { COMMUNICATOR = 1, GROUP, TYPE, OPERATION, WINDOW, OPEN_FILE }; /* the `rank` of a window is its flavor */
 enum { PLACES = 1 << 14, FREE = 0, REMOVED = 1 };
 struct token { Word handle; int kind, rank, size; };
 
@@ -104,6 +104,10 @@ static inline int is_grid_group(MPI_Group group) {
 
 static inline struct token *grid_window(MPI_Win win) {
     return tokens_used ? find(WORD(win), WINDOW) : NULL;
+}
+
+static inline struct token *grid_file(MPI_File file) {
+    return tokens_used ? find(WORD(file), OPEN_FILE) : NULL;
 }
 
 EXPORTED int gcm_remember(Word handle, int kind, int rank, int size) {
@@ -159,7 +163,7 @@ static int ends_all; /* Python has said why, and MPI_Abort of one process calls 
 
 /* The numbers of functions of Python that are no function of MPI; see `runtime.shim.functions`. */
 enum { FATAL, TOLD, BLAMED, ABORT, FINALIZE, DUPLICATE, BEGIN_DUPLICATE, FREE_COMM, FREE_GROUP,
-       FREE_TYPE, FREE_WINDOW, GET_STATUS_ANY, GET_STATUS_ALL, GET_STATUS_SOME,
+       FREE_TYPE, FREE_WINDOW, CLOSE_FILE, GET_STATUS_ANY, GET_STATUS_ALL, GET_STATUS_SOME,
        WAIT, TEST, GET_STATUS, CANCEL, FREE_REQUEST, START, WAITALL, WAITANY, WAITSOME,
        TESTALL, TESTANY, TESTSOME, OWN, ATTRIBUTE, FIRST_ROW };
 
@@ -323,22 +327,27 @@ static int is_handled(MPI_Errhandler handler, int code, void *caller, const char
     return 0;
 }
 
-/* Do what the error handler of a communicator says, or of a window if there is one; return the code. */
-static int failed_in(MPI_Comm comm, MPI_Win win, int code, void *caller, const char *text) {
+/* Whose error handler is asked: a communicator's, a window's or a file's. */
+struct owner { int kind; Word handle; };
+#define OF_COMM(it) ((struct owner){COMMUNICATOR, WORD(it)})
+#define OF_WIN(it) ((struct owner){WINDOW, WORD(it)})
+#define OF_FILE(it) ((struct owner){OPEN_FILE, WORD(it)})
+
+/* Do what the error handler says; return the code. */
+static int failed_by(struct owner owner, int code, void *caller, const char *text) {
     if (ending[0] && is_main_thread()) return code;
     MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
-    if (win != MPI_WIN_NULL) {
-        NATIVE(MPI_Win_get_errhandler)(win, &handler);
-        if (!is_handled(handler, code, caller, text)) NATIVE(MPI_Win_call_errhandler)(win, code);
-        return code;
-    }
-    NATIVE(MPI_Comm_get_errhandler)(comm, &handler);
-    if (!is_handled(handler, code, caller, text)) NATIVE(MPI_Comm_call_errhandler)(comm, code);
+    MPI_Comm comm = (MPI_Comm)(uintptr_t)owner.handle;
+    MPI_Win win = (MPI_Win)(uintptr_t)owner.handle;
+    MPI_File file = (MPI_File)(uintptr_t)owner.handle;
+    if (owner.kind == WINDOW) NATIVE(MPI_Win_get_errhandler)(win, &handler);
+    else if (owner.kind == OPEN_FILE) NATIVE(MPI_File_get_errhandler)(file, &handler);
+    else NATIVE(MPI_Comm_get_errhandler)(comm, &handler);
+    if (is_handled(handler, code, caller, text)) return code;
+    if (owner.kind == WINDOW) NATIVE(MPI_Win_call_errhandler)(win, code);
+    else if (owner.kind == OPEN_FILE) NATIVE(MPI_File_call_errhandler)(file, code);
+    else NATIVE(MPI_Comm_call_errhandler)(comm, code);
     return code;
-}
-
-static int failed_by(MPI_Comm comm, int code, void *caller, const char *text) {
-    return failed_in(comm, MPI_WIN_NULL, code, caller, text);
 }
 
 /* The classes of errors about lost processes in this header, in the order of Python; 0 for none. */
@@ -355,32 +364,32 @@ EXPORTED void gcm_failure_classes(int classes[3]) {
 #endif
 }
 
-static int failed(MPI_Comm comm, int code, void *caller) {
-    return failed_by(comm, code, caller, NULL);
+static int failed(struct owner owner, int code, void *caller) {
+    return failed_by(owner, code, caller, NULL);
 }
 
 /* Let Python do a call. What it answers goes into `made`, a handle of 4 or 8 bytes, if there is one. */
-static int served(MPI_Comm comm, MPI_Win win, int row, const Word *words, int count, void *made,
-                  size_t size, void *caller) {
+static int served(struct owner owner, int row, const Word *words, int count, void *made, size_t size,
+                  void *caller) {
     long answer = ask(row, words, count);
-    if (UNLIKELY(answer < 0)) return failed_in(comm, win, (int)-answer, caller, NULL);
+    if (UNLIKELY(answer < 0)) return failed(owner, (int)-answer, caller);
     if (size == 4) *(uint32_t *)made = (uint32_t)answer;
     if (size == 8) *(uint64_t *)made = (uint64_t)answer;
     return MPI_SUCCESS;
 }
 
-static int refused(MPI_Comm comm, MPI_Win win, const char *name, const char *cure, void *caller) {
+static int refused(struct owner owner, const char *name, const char *cure, void *caller) {
     char text[512];
     snprintf(text, sizeof text, "%s: it does not work over several clusters. %s", name, cure);
-    return failed_in(comm, win, MPI_ERR_UNSUPPORTED_OPERATION, caller, text);
+    return failed_by(owner, MPI_ERR_UNSUPPORTED_OPERATION, caller, text);
 }
 
 enum { TOPOLOGY_DEPTHS = -7011, TOPOLOGY_COLORS = -7012 }; /* as in `gcm.h` */
 
-static int no_address(MPI_Comm comm, const char *name, void *caller) {
+static int no_address(struct owner owner, const char *name, void *caller) {
     char text[256];
     snprintf(text, sizeof text, "%s: the address of its result is NULL", name);
-    return failed_by(comm, MPI_ERR_ARG, caller, text);
+    return failed_by(owner, MPI_ERR_ARG, caller, text);
 }
 
 /* --- requests -------------------------------------------------------------------------------- */
@@ -415,14 +424,14 @@ static int is_any_ours(int count, const MPI_Request *requests) {
     return 0;
 }
 
-/* The error handler is that of the communicator of the request, or of its window; no communicator
-   has the handle of a window. */
+/* The error handler is that of the communicator of the request, or of its window or file; no two of
+   these have the same handle. */
 static int from_request(long answer, void *caller) {
     if (answer >= 0) return MPI_SUCCESS;
-    uintptr_t blamed = (uintptr_t)ask(BLAMED, NULL, 0);
-    MPI_Win win = (MPI_Win)blamed;
-    if (grid_window(win)) return failed_in(MPI_COMM_WORLD, win, (int)-answer, caller, NULL);
-    return failed((MPI_Comm)blamed, (int)-answer, caller);
+    struct owner owner = {COMMUNICATOR, ask(BLAMED, NULL, 0)};
+    if (find(owner.handle, WINDOW)) owner.kind = WINDOW;
+    if (find(owner.handle, OPEN_FILE)) owner.kind = OPEN_FILE;
+    return failed(owner, (int)-answer, caller);
 }
 
 /* What Python answers, which writes a null handle in place of what has gone. */
@@ -560,7 +569,7 @@ EXPORTED int MPI_Comm_rank(MPI_Comm comm, int *rank) {
     CHECK_LIFE();
     struct token *grid = grid_comm(comm);
     if (!grid) return NATIVE(MPI_Comm_rank)(comm, rank);
-    if (UNLIKELY(!rank)) return no_address(comm, __func__, CALLER);
+    if (UNLIKELY(!rank)) return no_address(OF_COMM(comm), __func__, CALLER);
     *rank = grid->rank;
     return MPI_SUCCESS;
 }
@@ -569,7 +578,7 @@ EXPORTED int MPI_Comm_size(MPI_Comm comm, int *size) {
     CHECK_LIFE();
     struct token *grid = grid_comm(comm);
     if (!grid) return NATIVE(MPI_Comm_size)(comm, size);
-    if (UNLIKELY(!size)) return no_address(comm, __func__, CALLER);
+    if (UNLIKELY(!size)) return no_address(OF_COMM(comm), __func__, CALLER);
     *size = grid->size;
     return MPI_SUCCESS;
 }
@@ -580,8 +589,8 @@ EXPORTED int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag
     CHECK_LIFE();
     if (keyval == TOPOLOGY_DEPTHS || keyval == TOPOLOGY_COLORS) {
         Word words[] = {WORD(comm), keyval};
-        if (!value || !flag) return no_address(comm, __func__, CALLER);
-        int code = served(comm, MPI_WIN_NULL, ATTRIBUTE, words, 2, value, sizeof(void *), CALLER);
+        if (!value || !flag) return no_address(OF_COMM(comm), __func__, CALLER);
+        int code = served(OF_COMM(comm), ATTRIBUTE, words, 2, value, sizeof(void *), CALLER);
         *flag = !code;
         return code;
     }
@@ -618,9 +627,9 @@ EXPORTED int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler) {
 
 static int duplicated(MPI_Comm comm, MPI_Info info, MPI_Comm *made, void *caller) {
     Word words[] = {WORD(comm), WORD(info)};
-    if (!made) return no_address(comm, "MPI_Comm_dup", caller);
+    if (!made) return no_address(OF_COMM(comm), "MPI_Comm_dup", caller);
     *made = MPI_COMM_NULL;
-    return served(comm, MPI_WIN_NULL, DUPLICATE, words, 2, made, sizeof *made, caller);
+    return served(OF_COMM(comm), DUPLICATE, words, 2, made, sizeof *made, caller);
 }
 
 EXPORTED int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made) {
@@ -638,9 +647,9 @@ EXPORTED int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made
 static int begun_duplicate(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request,
                            void *caller) {
     Word words[] = {WORD(comm), WORD(info), (Word)made};
-    if (!made || !request) return no_address(comm, "MPI_Comm_idup", caller);
+    if (!made || !request) return no_address(OF_COMM(comm), "MPI_Comm_idup", caller);
     *made = MPI_COMM_NULL, *request = MPI_REQUEST_NULL;
-    return served(comm, MPI_WIN_NULL, BEGIN_DUPLICATE, words, 3, request, sizeof *request, caller);
+    return served(OF_COMM(comm), BEGIN_DUPLICATE, words, 3, request, sizeof *request, caller);
 }
 
 EXPORTED int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request) {
@@ -666,7 +675,7 @@ static int freed(MPI_Comm *comm, int function(MPI_Comm *), void *caller) {
     if (*comm == MPI_COMM_WORLD || !grid_comm(*comm)) return function(comm);
     Word words[] = {WORD(*comm)};
     long answer = ask(FREE_COMM, words, 1);
-    if (answer < 0) return failed(*comm, (int)-answer, caller);
+    if (answer < 0) return failed(OF_COMM(*comm), (int)-answer, caller);
     if (answer == LEFT) return function(comm); /* which deletes its attributes */
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;
@@ -692,7 +701,17 @@ EXPORTED int MPI_Win_free(MPI_Win *win) {
     Word words[] = {WORD(*win)};
     long answer = ask(FREE_WINDOW, words, 1);
     if (!grid_window(*win)) *win = MPI_WIN_NULL; /* it may be gone, too, where others were lost */
-    return answer < 0 ? failed_in(MPI_COMM_WORLD, *win, (int)-answer, CALLER, NULL) : MPI_SUCCESS;
+    if (answer >= 0) return MPI_SUCCESS;
+    return failed(*win == MPI_WIN_NULL ? OF_COMM(MPI_COMM_WORLD) : OF_WIN(*win), (int)-answer, CALLER);
+}
+
+EXPORTED int MPI_File_close(MPI_File *file) {
+    CHECK_LIFE();
+    if (!grid_file(*file)) return NATIVE(MPI_File_close)(file);
+    Word words[] = {WORD(*file)};
+    long answer = ask(CLOSE_FILE, words, 1);
+    *file = MPI_FILE_NULL; /* it is closed, whatever has failed */
+    return answer < 0 ? failed(OF_FILE(MPI_FILE_NULL), (int)-answer, CALLER) : MPI_SUCCESS;
 }
 
 /* The native window has the memory of this process: all that differs is how the program made it. */
@@ -725,7 +744,7 @@ EXPORTED long gcm_ask(const char *name, const Word *given, int count) {
     if (UNLIKELY(life != UP)) not_now(name);
     Word words[] = {(Word)name, (Word)given, count};
     long answer = ask(OWN, words, 3);
-    return answer < 0 ? failed(MPI_COMM_WORLD, (int)-answer, CALLER) : answer;
+    return answer < 0 ? failed(OF_COMM(MPI_COMM_WORLD), (int)-answer, CALLER) : answer;
 }
 
 /* --- the life of MPI, which is up before the program begins ------------------------------------ */
@@ -738,7 +757,7 @@ static int begin_at(int asked, int *provided) {
     if (life != BEFORE || !functions) {
         const char *when = life == UP ? "MPI_Init: it is called twice"
                                       : "MPI_Init: it is called after MPI_Finalize";
-        return functions ? failed_by(MPI_COMM_SELF, MPI_ERR_OTHER, CALLER, when) : MPI_ERR_OTHER;
+        return functions ? failed_by(OF_COMM(MPI_COMM_SELF), MPI_ERR_OTHER, CALLER, when) : MPI_ERR_OTHER;
     }
     level = asked < MPI_THREAD_SINGLE ? MPI_THREAD_SINGLE
           : asked > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE : asked;

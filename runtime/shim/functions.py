@@ -8,7 +8,7 @@ from runtime.calls import OURS, PLAN, every_call
 
 ASKED = (
     *("fatal", "told", "blamed", "abort", "finalize", "duplicate", "begin_duplicate"),
-    *("free_comm", "free_group", "free_type", "free_window"),
+    *("free_comm", "free_group", "free_type", "free_window", "close_file"),
     *("get_status_any", "get_status_all", "get_status_some"),
     *("wait", "test", "get_status", "cancel", "free_request", "start"),
     *("waitall", "waitany", "waitsome", "testall", "testany", "testsome"),
@@ -47,8 +47,10 @@ NATIVE = {
     *("MPI_Win_set_attr", "MPI_Win_delete_attr", "MPI_Win_get_name", "MPI_Win_set_name"),
     *("MPI_Win_set_info", "MPI_Win_get_info", "MPI_Win_c2f", "MPI_Win_toint"),
     *("MPI_Win_get_errhandler", "MPI_Win_set_errhandler", "MPI_Win_call_errhandler"),
+    *("MPI_File_get_errhandler", "MPI_File_set_errhandler", "MPI_File_call_errhandler"),
+    *("MPI_File_c2f", "MPI_File_toint"),
 }
-"""What a native communicator or window does as well that stands for one of several clusters."""
+"""What a native communicator, window or file does that stands for one of several clusters."""
 
 BY_HAND = {
     *("MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_dup", "MPI_Comm_dup_with_info", "MPI_Abort"),
@@ -95,7 +97,18 @@ _WINDOWS = (
 )
 """Those of windows."""
 
-SERVED = (*_served_by_table(), *MADE, *_FACTS, *_RECOVERY, *_WINDOWS)
+
+def _files() -> tuple[str, ...]:
+    """Return those of files that are no methods of a native one; `core.c` closes them."""
+    found = (
+        one.standard
+        for one in every_call()
+        if one.standard.startswith("MPI_File_") and one.grid == OURS and one.kind != "handle"
+    )
+    return tuple(one for one in found if one != "MPI_File_close")
+
+
+SERVED = (*_served_by_table(), *MADE, *_FACTS, *_RECOVERY, *_WINDOWS, *_files())
 """What Python does where a handle spans clusters, in the order of its numbers after `ASKED`."""
 
 

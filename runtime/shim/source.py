@@ -22,18 +22,20 @@ _CHECKS = {
     "MPI_Message": "is_grid_message({})",
     "MPI_Request": "is_grid_request({})",
     "MPI_Win": "grid_window({}) != NULL",
+    "MPI_File": "grid_file({}) != NULL",
 }
 """How the handles are told that Python knows, by their types."""
 
 _BY_HAND = ("core.c", "loaded.c")
 _IN_ONE_CLUSTER = "Use a communicator of one cluster for it."
-_HANDLES = ("MPI_Comm", "MPI_Group", "MPI_Message", "MPI_Request", "MPI_Win")
+_HANDLES = ("MPI_Comm", "MPI_Group", "MPI_Message", "MPI_Request", "MPI_Win", "MPI_File")
 _NULLS = {
     "MPI_Comm": "MPI_COMM_NULL",
     "MPI_Group": "MPI_GROUP_NULL",
     "MPI_Message": "MPI_MESSAGE_NULL",
     "MPI_Request": "MPI_REQUEST_NULL",
     "MPI_Win": "MPI_WIN_NULL",
+    "MPI_File": "MPI_FILE_NULL",
 }
 """What is there where nothing could be made."""
 
@@ -156,27 +158,34 @@ def _function(prototype: CFunction) -> str:
     )
 
 
-def _first(parameters: tuple[CParameter, ...], kind: str) -> str:
-    """Return the name of the first handle of a kind that is given; "" if there is none."""
-    found = (one.name for one in parameters if one.kind == kind and not one.pointers)
-    return next(found, "")
+_OWNERS = {"MPI_File": "OF_FILE", "MPI_Win": "OF_WIN", "MPI_Comm": "OF_COMM"}
+
+
+def _owner(parameters: tuple[CParameter, ...]) -> str:
+    """Return the expression for the owner of the error handler: of what is given, most specific."""
+    if any(one.kind == "MPI_File" and one.is_made for one in parameters):
+        return "OF_FILE(MPI_FILE_NULL)"
+    for kind, owner in _OWNERS.items():
+        for one in parameters:
+            if one.kind == kind and not one.pointers:
+                return f"{owner}({one.name})"
+    return "OF_COMM(MPI_COMM_WORLD)"
 
 
 def _elsewhere(prototype: CFunction) -> str:
     """Return the statements for a call whose handles Python knows."""
     parameters = prototype.parameters
-    comm = _first(parameters, "MPI_Comm") or "MPI_COMM_WORLD"
-    win = _first(parameters, "MPI_Win") or "MPI_WIN_NULL"
+    owner = _owner(parameters)
     row = prototype.served_as
     if not row:
         cure = cures().get(prototype.name.removesuffix("_c"), _IN_ONE_CLUSTER)
-        return f'    return refused({comm}, {win}, "{prototype.name}", "{cure}", CALLER);\n'
+        return f'    return refused({owner}, "{prototype.name}", "{cure}", CALLER);\n'
     made = [one for one in parameters if one.is_made]
     takes_message = prototype.name.removeprefix("MPI_").removesuffix("_c") in _SAME
     if takes_message:
         made = [one for one in made if one.kind == "MPI_Request"]
     check = "".join(
-        f"    if (!{one.name}) return no_address({comm}, __func__, CALLER);\n" for one in made
+        f"    if (!{one.name}) return no_address({owner}, __func__, CALLER);\n" for one in made
     )
     words = ", ".join(
         f"WORD(*{one.name})" if takes_message and one.kind == "MPI_Message" else one.word
@@ -186,7 +195,7 @@ def _elsewhere(prototype: CFunction) -> str:
     preset = "".join(f"    *{one.name} = {_NULLS[one.kind]};\n" for one in made)
     text = (
         f"{check}    Word words[] = {{{words}}};\n{preset}"
-        f"    int code = served({comm}, {win}, {function_numbers()[row]}, words, {len(parameters)},"
+        f"    int code = served({owner}, {function_numbers()[row]}, words, {len(parameters)},"
         f" {target}, CALLER);\n"
     )
     if takes_message:

@@ -17,6 +17,7 @@ static void told(const char *what, int code) {
            : class == MPI_ERR_ARG ? "argument" : class == MPI_ERR_BUFFER ? "buffer"
            : class == MPI_ERR_OP ? "op" : class == MPI_ERR_REQUEST ? "request"
            : class == MPI_ERR_RMA_RANGE ? "range" : class == MPI_ERR_DISP ? "displacement"
+           : class == MPI_ERR_NO_SUCH_FILE ? "no file"
            : class == MPI_ERR_UNSUPPORTED_OPERATION ? "unsupported" : "another");
 }
 
@@ -68,7 +69,8 @@ int main(int argc, char **argv) {
             told("no request", MPI_Comm_idup(w, &freed, NULL));
             told("no value", MPI_Comm_get_attr(w, TOPOLOGY_DEPTHS, NULL, &x));
             told("no flag", MPI_Comm_get_attr(w, TOPOLOGY_DEPTHS, y, NULL));
-            told("file", MPI_File_open(w, "x", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
+            told("processes", MPI_Comm_spawn("x", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, w, &freed,
+                                             MPI_ERRCODES_IGNORE));
         }
         MPI_Comm_dup(w, &freed);
         MPI_Comm stale = freed;
@@ -106,6 +108,14 @@ int main(int argc, char **argv) {
         told("accumulated", MPI_Accumulate(&x, 1, MPI_FLOAT, 0, 0, 1, MPI_FLOAT, MPI_BAND, win));
         MPI_Win_free(&win);
         MPI_Comm_set_errhandler(w, MPI_ERRORS_RETURN);
+        told("no folder", MPI_File_open(w, "no/such", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
+        MPI_File_open(w, "faults.out", MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+                      MPI_INFO_NULL, &file);
+        told("elements", MPI_File_write(file, &x, -1, MPI_INT, MPI_STATUS_IGNORE));
+        told("of one", MPI_File_write_ordered(file, &x, 1, rank ? MPI_INT : MPI_DATATYPE_NULL,
+                                              MPI_STATUS_IGNORE));
+        told("before the start", MPI_File_seek(file, -1, MPI_SEEK_SET));
+        MPI_File_close(&file);
         told("no memory", MPI_Win_create(NULL, 8, 1, MPI_INFO_NULL, w, &win));
         MPI_Finalize();
         return 0;

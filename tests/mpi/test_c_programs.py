@@ -33,7 +33,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["messages", "collectives", "communicators", "neighbours", "windows"]
+    "name", ["messages", "collectives", "communicators", "neighbours", "windows", "files"]
 )
 def test_a_c_program_prints_over_two_sites_what_it_prints_in_one_native_job(
     programs: Path, name: str
@@ -62,12 +62,16 @@ def test_errors_that_the_program_handles_have_the_codes_of_mpi_and_a_line_each(
         "no request": "argument",
         "no value": "argument",
         "no flag": "argument",
-        "file": "unsupported",
+        "processes": "unsupported",
         "freed": "comm",
         "nothing attached": "range",
         "operation": "op",
         "unit": "displacement",
         "accumulated": "op",
+        "no folder": "no file",
+        "elements": "count",
+        "of one": "type",
+        "before the start": "argument",
         "no memory": "argument",
         "truncated": "truncate",
         "root": "root",
@@ -75,7 +79,7 @@ def test_errors_that_the_program_handles_have_the_codes_of_mpi_and_a_line_each(
         "types": "argument",
         "own part": "buffer",
     }
-    assert "MPI_File_open at " in done.stderr
+    assert "MPI_Comm_spawn at " in done.stderr
     assert "it does not work over several clusters. " in done.stderr
     assert "sent 16 bytes with tag 1 into a buffer of 4 bytes (the program goes on)" in done.stderr
 

@@ -64,7 +64,7 @@ def prints_over_both_what_it_prints_natively(folder: Path, name: str, other: Pat
 def test_one_program_compiled_for_mpich_and_for_open_mpi_has_one_world(
     other: Path, tmp_path: Path
 ) -> None:
-    for name in ("messages", "collectives", "communicators", "neighbours"):
+    for name in ("messages", "collectives", "communicators", "neighbours", "files"):
         assert not prints_over_both_what_it_prints_natively(tmp_path, name, other)
 
 

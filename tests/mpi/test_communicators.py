@@ -267,6 +267,26 @@ print(copy.allgather(world.rank))
 
 
 @on("1+2")
+def test_a_function_that_copies_attributes_of_a_begun_duplicate_may_call_mpi(
+    shared: SharedGrid,
+) -> None:
+    said = shared(
+        HEAD
+        + """
+def copied(comm, key, value):
+    return value, world.iprobe(tag=77), comm.rank == world.rank
+parent = world.Dup()
+key = MPI.Comm.Create_keyval(copy_fn=copied)
+parent.Set_attr(key, "it")
+copy, request = parent.Idup()
+request.Wait()
+print(copy.Get_attr(key))
+"""
+    )
+    assert said == {rank: ["('it', False, True)"] for rank in range(3)}
+
+
+@on("1+2")
 def test_what_goes_on_is_still_done_when_a_communicator_is_freed(shared: SharedGrid) -> None:
     said = shared(
         HEAD

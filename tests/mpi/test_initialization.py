@@ -140,15 +140,17 @@ LEFT_TO_DEL = """
     unused, split = Owner(world.Dup()), Owner(world.Split(0))
     win = Owner(MPI.Win.Allocate(8, comm=world))
     path = os.path.join(tempfile.gettempdir(), f"gcm-left-{world.bcast(os.getpid())}")
-    mode = MPI.MODE_CREATE | MPI.MODE_RDWR
+    mode = MPI.MODE_CREATE | MPI.MODE_RDWR | MPI.MODE_DELETE_ON_CLOSE
     file = Owner(MPI.File.Open(world, path, mode))
-    if world.rank == 0:
-        os.unlink(path)
+    print(path)
 """
 
 
 def test_objects_may_be_freed_by_del_when_the_modules_of_the_program_have_gone(grid: Grid) -> None:
-    assert grid("1+1", LEFT_TO_DEL) == {rank: ["freed"] * 5 for rank in range(2)}
+    said = grid("1+1", LEFT_TO_DEL)
+    path = said[0][0]
+    assert said == {rank: [path, *["freed"] * 5] for rank in range(2)}
+    assert not Path(path).exists()
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,7 @@ class File(MPI.File, metaclass=SubstituteType):
         if self._grid is None:
             MPI.File.Close(self)
         elif self._grid.engine.connections is None:  # `__del__` comes when modules are gone, too
+            self._grid.close_without_others()
             MPI.File.Close(self)
             self._grid = None
         else:

@@ -683,6 +683,11 @@ class GridFile:
             self.comm.Free()
         steps.tell()
 
+    def close_without_others(self) -> None:
+        """Close it at the end of Python, when no other rank is heard, and no thread goes on."""
+        if self._disk is not None:
+            self._disk.close()
+
     def _give_up(self) -> None:
         """Let calls of all ranks fail: others would wait for ever for this one."""
         self.comm.Revoke()

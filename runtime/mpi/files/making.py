@@ -31,7 +31,17 @@ _HOME = "home"
 
 
 def make(cls: type[File], comm: Any, filename: Any, amode: Any, info: Any) -> File:
-    """Open a file for a communicator over several clusters."""
+    """Open a file for a communicator over several clusters; its errors are those of FILE_NULL."""
+    try:
+        made = opened(cls, comm, filename, amode, info)
+    except MPI.Exception as error:
+        tell(MPI.FILE_NULL, error)
+        raise
+    return handle_as_asked(made, MPI.ERRORS_RETURN)
+
+
+def opened(cls: type[File], comm: Any, filename: Any, amode: Any, info: Any) -> File:
+    """Return a file for a communicator over several clusters. Raises MPI.Exception."""
     if here().has_replicas:
         raise NotOnTheGrid(
             "File.Open is not possible where ranks have replicas",
@@ -48,15 +58,11 @@ def make(cls: type[File], comm: Any, filename: Any, amode: Any, info: Any) -> Fi
     except FileFault as fault:
         error = as_mpi_error(fault)
         error.__suppress_context__ = True  # it says the same
-        tell(MPI.FILE_NULL, error)
         raise error from None
-    except MPI.Exception as error:
-        tell(MPI.FILE_NULL, error)
-        raise
     made = MPI.File.__new__(cls, grid.native)
     made._grid = grid
     grid.faces[id(made)] = made
-    return handle_as_asked(made, MPI.ERRORS_RETURN)
+    return made
 
 
 @contextmanager
@@ -216,25 +222,26 @@ def _either(name: str, is_told: bool) -> Callable[..., Any]:
 
 def _fail(file: File, name: str, fault: Exception) -> None:
     """Call the error handler of a file; raises, unless that returns."""
-    error: Exception = fault
-    if isinstance(fault, FileFault):
-        error = as_mpi_error(FileFault(fault.name, f"File.{name}: {fault}"))
-        error.__suppress_context__ = True  # it says the same
-    elif isinstance(fault, WrongArgument):
-        error = as_mpi_error(FileFault(fault.wrong, f"File.{name}: {fault}"))
-        error.__suppress_context__ = True
-    tell(file, error)
+    tell(file, error_of(name, fault) if isinstance(fault, FileFault | WrongArgument) else fault)
 
 
-def close(file: File) -> None:
-    """Close a file over several clusters."""
+def error_of(name: str, fault: FileFault | WrongArgument) -> MPI.Exception:
+    """Return MPI's error for what is wrong in a call."""
+    kind = fault.name if isinstance(fault, FileFault) else fault.wrong
+    error = as_mpi_error(FileFault(kind, f"File.{name}: {fault}"))
+    error.__suppress_context__ = True  # it says the same
+    return error
+
+
+def close(file: File, fail: Callable[[File, str, Exception], None] = _fail) -> None:
+    """Close a file over several clusters; `fail` is told what has failed."""
     grid = file._grid
     assert grid is not None, "it has members in several clusters"
     write_down("File.Close", grid.comm)
     try:
         grid.Close()
     except (FileFault, MPI.Exception, GridMPIError) as fault:
-        _fail(file, "Close", fault)
+        fail(file, "Close", fault)
     finally:
         MPI.File.Close(file)
         for copy in grid.faces.values():

@@ -8,7 +8,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-COMMUNICATOR, GROUP, TYPE, OPERATION, WINDOW = 1, 2, 3, 4, 5
+COMMUNICATOR, GROUP, TYPE, OPERATION, WINDOW, FILE = 1, 2, 3, 4, 5, 6
 """The kinds of tokens, as `core.c` numbers them."""
 
 _TEXT = 4096

@@ -12,9 +12,10 @@ from mpi4py import MPI
 from runtime.membership.last_words import last_words
 from runtime.membership.rank_link import current
 from runtime.mpi.errors import abort_natively, leave
-from runtime.mpi.from_c.calls import Call
+from runtime.mpi.from_c.calls import Call, Calls
 from runtime.mpi.from_c.collectives import CollectiveCalls
 from runtime.mpi.from_c.communicators import CommunicatorCalls
+from runtime.mpi.from_c.files import FileCalls, raised_for_file
 from runtime.mpi.from_c.groups import GroupCalls
 from runtime.mpi.from_c.library import ShimLibrary
 from runtime.mpi.from_c.own_functions import OwnFunctions
@@ -35,6 +36,7 @@ _NAMES = {
     "free_comm": "MPI_Comm_free",
     "free_request": "MPI_Request_free",
     "free_window": "MPI_Win_free",
+    "close_file": "MPI_File_close",
     "begin_duplicate": "MPI_Comm_idup",
     "attribute": "MPI_Comm_get_attr",
     "get_status": "MPI_Request_get_status",
@@ -43,6 +45,11 @@ _NAMES = {
     "get_status_some": "MPI_Request_get_status_some",
 }
 """The functions of MPI for which the library asks something, where another name says it."""
+
+
+_KINDS: tuple[type[Calls], ...] = (
+    *(MessageCalls, CollectiveCalls, CommunicatorCalls, GroupCalls, WindowCalls, FileCalls),
+)
 
 
 class _LatestFault(threading.local):
@@ -61,7 +68,7 @@ class CallsFromC:
         self._latest = _LatestFault()
         self._left_to_tell = _MOST_TOLD
         table: dict[str, Call] = {}
-        for kind in (MessageCalls, CollectiveCalls, CommunicatorCalls, GroupCalls, WindowCalls):
+        for kind in _KINDS:
             table |= kind(self._values, self._requests).table()
         self._own_functions = OwnFunctions(values)
         self._of_header = {
@@ -184,6 +191,13 @@ class CallsFromC:
     def _free_window(self, handle: int) -> int:
         self._values.free_window(handle, raised)
         self._requests.forget(handle)
+        return 0
+
+    def _close_file(self, handle: int) -> int:
+        try:
+            self._values.close_file(handle, raised_for_file)
+        finally:
+            self._requests.forget(handle)
         return 0
 
     def _free_type(self, handle: int) -> int:

@@ -46,7 +46,7 @@ class Requests:
     def keep(self, thing: Any, comm: int = 0) -> int:
         """Return the handle of a request or a message; raises MPI.Exception if there is none.
 
-        `comm` is the handle of its communicator or window, which has the error handler for it.
+        `comm` is the handle of its communicator, window or file, whose error handler is asked.
         """
         try:  # in one step, since threads may begin requests at once
             number = self._free.pop()
@@ -69,10 +69,10 @@ class Requests:
         """Return the handle of what the request is of that this thread saw fail."""
         return int(getattr(self._blamed, "comm", self._world))
 
-    def forget(self, win: int) -> None:
-        """Let requests of a window that is freed have the error handler of COMM_WORLD."""
+    def forget(self, owner: int) -> None:
+        """Let requests of a window or file that ends have the error handler of COMM_WORLD."""
         for number, one in list(self._comms.items()):  # other threads begin some
-            if one == win:
+            if one == owner:
                 self._comms[number] = self._world
 
     def _of(self, number: int) -> Any:

@@ -14,7 +14,15 @@ from runtime.mpi.communicators.classes import near
 from runtime.mpi.communicators.copies import begin_copy
 from runtime.mpi.communicators.groups import Group, spans_clusters
 from runtime.mpi.communicators.members import members_behind
-from runtime.mpi.from_c.library import COMMUNICATOR, GROUP, OPERATION, TYPE, WINDOW, ShimLibrary
+from runtime.mpi.from_c.library import (
+    COMMUNICATOR,
+    FILE,
+    GROUP,
+    OPERATION,
+    TYPE,
+    WINDOW,
+    ShimLibrary,
+)
 from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.specs import EMPTY, Given, Spec, is_dense
 
@@ -73,6 +81,7 @@ class Values:
         self.comms: dict[int, Any] = {native_handle(MPI.COMM_WORLD): world}
         self.groups: dict[int, Any] = {}
         self.windows: dict[int, Any] = {}
+        self.files: dict[int, Any] = {}
         everything = vars(MPI).values()
         self._types: dict[int, DataType] = {}
         self._ops = {
@@ -211,6 +220,21 @@ class Values:
             if win._grid is None:
                 self.library.forget(handle, WINDOW)
                 del self.windows[handle]
+
+    def hand_out_file(self, file: Any) -> int:
+        """Return the handle of an open file over clusters: of a native one of this process."""
+        handle = native_handle(file)
+        MPI.File.Set_errhandler(file, MPI.FILE_NULL.Get_errhandler())
+        self.library.remember(handle, FILE)
+        self.files[handle] = file
+        return handle
+
+    def close_file(self, handle: int, fail: Callable[[Any, str, Exception], None]) -> None:
+        """Close a file and its native one; `fail` is told what has failed, and raises."""
+        from runtime.mpi.files.making import close
+
+        self.library.forget(handle, FILE)
+        close(self.files.pop(handle), fail)
 
     def group(self, handle: int) -> Any:
         """Return a group, of several clusters or of one."""

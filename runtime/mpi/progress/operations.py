@@ -313,9 +313,13 @@ class Task(Operation):
         return most_urgent(self._waits)
 
     def advance(self) -> bool:
-        """Resume it as long as possible; return whether it was. Errors are thrown into it."""
+        """Resume it as long as possible; return whether it was. Errors are thrown into it.
+
+        A step may call the program, as its functions that copy attributes: what that calls may make
+        progress with all but this.
+        """
         moved = False
-        while not self.done:
+        while not self.done and not self._steps.gi_running:
             failed = None
             for one in self._waits:
                 if not one.test():

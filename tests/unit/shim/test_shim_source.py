@@ -34,6 +34,8 @@ int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtyp
 int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
     MPI_Win *win);
 int MPI_Win_fence(int assert, MPI_Win win);
+int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh);
+int MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence);
 int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name);
 int MPI_Type_commit(MPI_Datatype *datatype);
 """
@@ -60,11 +62,13 @@ def test_the_numbers_of_what_is_asked_are_those_of_the_library() -> None:
     ("name", "words"),
     [
         ("MPI_Send", ["grid_comm(comm) != NULL", "BUFFER(buf)", "(Word)count", "WORD(datatype)"]),
-        ("MPI_Send_c", ["served(comm", "(Word)count"]),
+        ("MPI_Send_c", ["served(OF_COMM(comm), ", "(Word)count"]),
         ("MPI_Isend", ["request, sizeof *request"]),
-        ("MPI_Gatherv_c", ['refused(comm, MPI_WIN_NULL, "MPI_Gatherv_c", "Use a communicator']),
-        ("MPI_Win_create", ["served(comm, MPI_WIN_NULL, ", "*win = MPI_WIN_NULL", "win, sizeof"]),
-        ("MPI_Win_fence", ["grid_window(win) != NULL", "served(MPI_COMM_WORLD, win, "]),
+        ("MPI_Gatherv_c", ['refused(OF_COMM(comm), "MPI_Gatherv_c", "Use a communicator']),
+        ("MPI_Win_create", ["served(OF_COMM(comm), ", "*win = MPI_WIN_NULL", "win, sizeof"]),
+        ("MPI_Win_fence", ["grid_window(win) != NULL", "served(OF_WIN(win), "]),
+        ("MPI_File_open", ["grid_comm(comm) != NULL", "served(OF_FILE(MPI_FILE_NULL), ", "fh, s"]),
+        ("MPI_File_seek", ["grid_file(fh) != NULL", "served(OF_FILE(fh), "]),
     ],
 )
 def test_a_function_goes_to_python_or_is_refused_where_a_handle_spans_clusters(
