@@ -96,6 +96,7 @@ def _opened(own: Any, comm: Any, filename: Any, amode: Any, info: Any) -> GridFi
         home, path = _home_of(own, os.fsdecode(os.fspath(filename)), hints.get("gcm_home", ""))
         mode = _mode_of(integer(amode))
         check_mode(mode)
+        MPI.FILE_NULL.Get_errhandler()  # MPICH counts no use by a file, and frees it with that
         native = MPI.File.Open(MPI.COMM_SELF, os.devnull, MPI.MODE_RDWR)  # for a handle
         asked = home, path, mode.value
     except Exception as error:

@@ -224,7 +224,9 @@ class Values:
     def hand_out_file(self, file: Any) -> int:
         """Return the handle of an open file over clusters: of a native one of this process."""
         handle = native_handle(file)
-        MPI.File.Set_errhandler(file, MPI.FILE_NULL.Get_errhandler())
+        handler = MPI.FILE_NULL.Get_errhandler()
+        MPI.File.Set_errhandler(file, handler)
+        handler.Free()
         self.library.remember(handle, FILE)
         self.files[handle] = file
         return handle

@@ -298,11 +298,11 @@ Steps: TypeAlias = "Generator[Operation | Sequence[Operation], None, Any]"
 class Task(Operation):
     """A collective in progress: its generator is resumed when what it yielded is done."""
 
-    __slots__ = ("_steps", "_waits", "_what", "result")
+    __slots__ = ("_is_in_step", "_steps", "_waits", "_what", "result")
 
     def __init__(self, steps: Steps, what: str = "a collective") -> None:
         super().__init__()
-        self._steps = steps
+        self._steps, self._is_in_step = steps, False
         self._waits: Sequence[Operation] = ()
         self._what = what
         self.result: Any = None
@@ -319,14 +319,14 @@ class Task(Operation):
         progress with all but this.
         """
         moved = False
-        while not self.done and not self._steps.gi_running:
+        while not self.done and not self._is_in_step:
             failed = None
             for one in self._waits:
                 if not one.test():
                     return moved
                 if failed is None:
                     failed = one.error
-            moved = True
+            moved = self._is_in_step = True
             try:
                 step = next(self._steps) if failed is None else self._steps.throw(failed)
             except StopIteration as end:
@@ -338,6 +338,8 @@ class Task(Operation):
                 self.finish(error)
             else:
                 self._waits = (step,) if isinstance(step, Operation) else tuple(step)
+            finally:
+                self._is_in_step = False
         return moved
 
     def takes_long(self) -> None:
