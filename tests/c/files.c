@@ -7,11 +7,11 @@
 static int rank, size;
 
 static void show(const char *what, const int *numbers, int count, MPI_Status *status) {
-    int got;
+    int got, end = 0;
+    char text[256] = "";
     MPI_Get_count(status, MPI_INT, &got);
-    printf("%d %s: %d of %d:", rank, what, got, count);
-    for (int at = 0; at < count; at++) printf(" %d", numbers[at]);
-    printf("\n");
+    for (int at = 0; at < count; at++) end += sprintf(text + end, " %d", numbers[at]);
+    printf("%d %s: %d of %d:%s\n", rank, what, got, count, text); /* in one piece */
 }
 
 int main(int argc, char **argv) {
