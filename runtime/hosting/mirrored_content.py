@@ -12,6 +12,7 @@ from gcm.components.composite import Composite
 from gcm.components.model import Component
 from gcm.errors import IllegalContentError, InstantiationError
 from gcm.interfaces.call_chain import LinkElsewhere, as_header, current, new_number, work_on
+from gcm.interfaces.collective.gathering import AS_USUAL, RoundSettings
 from gcm.interfaces.future import Future
 from gcm.interfaces.interface import ClientInterface, Referenced, ServerEnd, ServerInterface
 from gcm.interfaces.types import InterfaceType
@@ -244,9 +245,22 @@ class MirroredContent:
         self._placements.load(self.plan, node)
         for server in (end for ends in self._led.values() for end in ends):
             self._placements.shorten(node, server)
+        rounds = self._rounds()
         ask_node(self._host, self.node.home, "move", self.plan, node.home, node.address)
         self._left, self.node = self.node, node
         self._placements.announce_move(self)
+        for interface, settings in rounds.items():
+            self.control(
+                "gathercast", "configure", interface, wait_for_all=settings.wait_for_all,
+                timeout=settings.timeout, when_left=settings.when_left.value,
+            )  # fmt: skip
+
+    def _rounds(self) -> dict[str, RoundSettings]:
+        """Return when rounds are over there, where that was configured."""
+        assert self.mirror is not None
+        names = [one.name for one in self.mirror.servers if one.type.is_gathercast]
+        found = {name: self.control("gathercast", "settings", name) for name in names}
+        return {name: settings for name, settings in found.items() if settings != AS_USUAL}
 
     def _leave(self) -> None:
         """End what passes on the calls that came to where the component lived before."""

@@ -31,8 +31,8 @@ class MirroredMigration(MigrationController):
         Requests that come in during the move wait, and are served there.
 
         Raises:
-            IllegalContentError: it gathers calls, or is bound to what does, or there is no such
-                node, or it is a composite, or something was added to its membrane.
+            IllegalContentError: clients are bound to what it gathers, or it is bound to what
+                gathers, or there is no such node, or something was added to its membrane.
             IllegalLifeCycleError: calls inside do not end in time.
             NotSendable: its content cannot be copied to another process.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import socket
+import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ from gcm.factory import primitive
 from gcm.interfaces.interface import ClientInterface, Referenced, ServerEnd, ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType
 from gcm.membranes.attribute import AttributeController
+from gcm.membranes.lifecycle.life import life_of
 from gcm.membranes.lifecycle.starting import StartTurn
 from gcm.membranes.membrane_controller import MembraneController
 from gcm.membranes.migration import MigrationController
@@ -75,6 +77,9 @@ class NodeControl(Protocol):
 
     def start(self, path: str) -> None:
         """Start a component that has moved here, before calls come, or that rises."""
+
+    def hold(self, path: str) -> None:
+        """Hold the calls of a component that has moved here while it was stopped."""
 
     def fall(self, path: str) -> None:
         """Take back that a component rises."""
@@ -160,7 +165,8 @@ class NodeAgent:
     def move(self, plan: ComponentPlan, home: str, address: str) -> None:
         """Let a primitive that was made live at `home` from now on."""
         here = self._host.exports.component(plan.path)
-        here.controller(MigrationController).migrate(OtherNode(self._host, plan, home, address))
+        there = OtherNode(self._host, plan, home, address, runs=here.state == "started")
+        here.controller(MigrationController).migrate(there)
         self._moved[plan.path] = here
 
     def rise(self, path: str, number: str) -> None:
@@ -175,6 +181,10 @@ class NodeAgent:
             self._host.exports.component(path).start()
         else:
             rising.run()
+
+    def hold(self, path: str) -> None:
+        """Hold the calls of a component that has moved here while it was stopped."""
+        life_of(self._host.exports.component(path)).stopped_by = threading.Thread()  # none of ours
 
     def fall(self, path: str) -> None:
         """Take back that a component rises."""

@@ -9,7 +9,7 @@ from gcm.adl.plan import ComponentPlan
 from gcm.components.model import Component
 from gcm.errors import IllegalContentError
 from gcm.interfaces.call_chain import as_header
-from gcm.interfaces.interface import Referenced
+from gcm.interfaces.interface import Referenced, ServerEnd
 from gcm.invocation import Caller, Invocation
 from gcm.records import dataclass
 from runtime.hosting.host import Host
@@ -25,11 +25,17 @@ def ask_node(host: Host, home: str, operation: str, *args: Any) -> None:
 
 
 class OtherNode:
-    """Where a component moves to; what stays here passes calls on."""
+    """Where a component moves to; what stays here passes calls on.
+
+    A component that `runs` is started there, any other holds calls until it is.
+    """
 
     takes_bindings = True
 
-    def __init__(self, host: Host, plan: ComponentPlan, home: str, address: str) -> None:
+    def __init__(
+        self, host: Host, plan: ComponentPlan, home: str, address: str, *, runs: bool
+    ) -> None:
+        self._runs = runs
         self._host = host
         self._plan = plan
         self._home = home
@@ -43,15 +49,20 @@ class OtherNode:
             IllegalContentError: a server would have to know that its client is another one now, or
                 the clients that their server is.
         """
-        gathering = [one.path for one in component.servers if one.gathers]
-        gathering += [
-            end.path for one in component.clients for end in one.servers if end.type.is_gathercast
-        ]
-        if gathering:
+        gathers = [one.path for one in component.servers if one.gathers and one.clients]
+        clients = [one for one in component.clients for end in one.servers if _is_gathered(end)]
+        if gathers:
             raise IllegalContentError(
-                f"cannot move while it takes part in the rounds of {', '.join(gathering)}",
+                f"cannot move while clients are bound to {', '.join(gathers)}, which gathers",
                 component=self._plan.path,
-                cure="Unbind that interface first, and bind it again after the move",
+                cure="Stop and unbind these clients first; bind and start them after the move",
+            )
+        if clients:
+            raise IllegalContentError(
+                "cannot move while it is bound to what gathers calls, by "
+                + ", ".join(one.name for one in clients),
+                component=self._plan.path,
+                cure="Stop it and unbind that first; bind it and start it after the move",
             )
         if self._address:
             self._host.reach(self._address, self._home)
@@ -62,7 +73,8 @@ class OtherNode:
                     end.server if isinstance(end, Referenced) else end for end in client.servers
                 ]
                 self._ask("lead", self._plan.path, client.name, ends)
-            self._ask("start", self._plan.path)  # a call that came before that would be refused
+            # A call that came before that would be refused.
+            self._ask("start" if self._runs else "hold", self._plan.path)
             way = self._host.routes.find(self._home)
             assert way is not None
             self._host.routes.add(self._plan.path, way)  # calls go there before it is gone here
@@ -72,6 +84,10 @@ class OtherNode:
             self._ask("drop", self._plan.path)
             raise
         return self._host
+
+
+def _is_gathered(end: ServerEnd) -> bool:
+    return end.type.is_gathercast
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,13 @@ import pytest
 
 from gcm import (
     AttributeController,
+    Component,
     ContentController,
+    GathercastController,
     MembraneController,
     MigrationController,
     NameController,
+    Primitive,
     active,
     composite,
     primitive,
@@ -40,7 +43,7 @@ MODULE = """
 import os
 import threading
 from typing import Annotated, Protocol
-from gcm import provides, requires
+from gcm import Cardinality, provides, requires
 
 class Work(Protocol):
     def work(self, number: int) -> tuple[str, int]: ...
@@ -57,6 +60,11 @@ class Worker:
         if number < 0:
             print("the worker is at", os.environ["GCM_NODE"])
         return os.environ["GCM_NODE"], 2 * number
+
+@provides("all", Work, cardinality=Cardinality.GATHERCAST)
+class Meeting:
+    def work(self, number):
+        return [(os.environ["GCM_NODE"], sum(number))] * len(number)
 
 class Watch(Protocol):
     def where(self) -> str: ...
@@ -226,6 +234,50 @@ def test_components_are_made_on_nodes_while_the_assembly_runs(plan: DeploymentPl
             primitive(absent, node=nodes["lab/rack/blade1"])
     with pytest.raises(GridError, match="worker cannot be made any more"):
         primitive(parts.Worker, node=nodes["lab/rack/blade1"])
+
+
+def test_who_takes_part_in_rounds_moves_as_the_refusal_says(plan: DeploymentPlan) -> None:
+    with Machine(plan, steered=True) as machine:
+        nodes = machine.nodes(LONG)
+        parts: Any = sys.modules["steered_parts"]
+        meeting = primitive(parts.Meeting, node=nodes["office/desk/node0"])
+        members = [
+            active(parts.Chief, f"member{n}", node=nodes["office/desk/node1"]) for n in range(2)
+        ]
+        rounds = meeting.controller(GathercastController)
+        rounds.configure("all", when_left="refuse")
+        for one in members:
+            one.bind("helper", meeting.server("all"))
+        for one in (meeting, *members):
+            one.start()
+
+        def work() -> list[tuple[str, int]]:
+            calls = [submit(one.stub("serve", parts.Work).work, 1) for one in members]
+            return [call.result(LONG) for call in calls]
+
+        def move(component: Component, bound: list[Primitive]) -> None:
+            migration = component.controller(MigrationController)
+            with pytest.raises(IllegalContentError) as caught:
+                migration.migrate("lab/rack/blade2")
+            assert "top" in caught.value.cure
+            assert "unbind" in caught.value.cure
+            for one in bound:
+                one.stop()
+                one.unbind("helper")
+            migration.migrate("lab/rack/blade2")
+            for one in bound:
+                one.bind("helper", meeting.server("all"))
+                one.start()
+
+        assert work() == [("office/desk/node0", 2)] * 2
+        move(members[0], members[:1])
+        assert work() == [("office/desk/node0", 2)] * 2
+        move(meeting, members)
+        assert work() == [("lab/rack/blade2", 2)] * 2
+        assert rounds.settings("all").when_left == "refuse"
+        for one in (*members, meeting):
+            one.stop()
+            one.terminate()
 
 
 def test_an_assembly_made_in_python_is_deployed_as_it_is(plan: DeploymentPlan) -> None:
