@@ -91,6 +91,30 @@ def test_requests_belong_together_in_their_order_and_types_have_gaps(shared: Sha
     }
 
 
+@on("2+1")
+def test_messages_with_nobody_are_done_at_once(shared: SharedGrid) -> None:
+    said = shared(
+        """
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        memory, status = bytearray(b"as it was"), MPI.Status()
+        requests = [
+            world.Psend_init(memory, 3, MPI.PROC_NULL, 1),
+            world.Precv_init(memory, 3, MPI.PROC_NULL, 1),
+        ]
+        MPI.Prequest.Startall(requests)
+        requests[0].Pready_range(0, 2)
+        print(requests[1].Parrived(1), requests[0].Test())
+        requests[1].Wait(status)
+        print(memory.decode(), status.source == MPI.PROC_NULL, status.Get_count(MPI.BYTE))
+        for request in requests:
+            request.Free()
+        print(requests == [MPI.REQUEST_NULL] * 2)
+        """
+    )
+    assert said == {rank: ["True True", "as it was True 0", "True"] for rank in range(3)}
+
+
 @on("1+1")
 def test_wrong_partitions_are_errors_that_say_why(shared: SharedGrid) -> None:
     said = shared(

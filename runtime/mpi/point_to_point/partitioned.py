@@ -22,7 +22,7 @@ from runtime.mpi.errors import report, tell
 from runtime.mpi.point_to_point.sends import checked
 from runtime.mpi.progress.landings import InMemory
 from runtime.mpi.progress.membership import derived_context
-from runtime.mpi.progress.operations import NativeOperation, Operation
+from runtime.mpi.progress.operations import Finished, NativeOperation, Operation
 from runtime.mpi.requests.requests import Prequest, persistent_request
 from runtime.mpi.values.numbers import integer
 from runtime.mpi.values.specs import Spec, read
@@ -70,6 +70,15 @@ def near_parts(m: CommunicatorMembers, native: MPI.Prequest) -> Prequest:
     return request
 
 
+def no_parts(m: CommunicatorMembers, partitions: int) -> Prequest:
+    """Return the request of a message with PROC_NULL, at which MPICH 5.0.2 crashes."""
+    if not _are_valid(m, partitions):
+        return Prequest()
+    request = persistent_request(m, Finished)
+    request._parts = NoParts()
+    return request
+
+
 def _are_valid(m: CommunicatorMembers, partitions: int) -> bool:
     """Return whether there can be so many; raises unless the program's error handler returns."""
     if 0 < partitions <= _MOST_PARTS:
@@ -100,6 +109,20 @@ def _request(m: CommunicatorMembers, parts: Parts) -> Prequest:
     request = persistent_request(m, parts.begin)
     request._parts = parts
     return request
+
+
+class NoParts:
+    """A partitioned message with PROC_NULL: it is done as soon as it is started."""
+
+    def ready(self, parts: Iterable[int]) -> None:
+        """Do nothing."""
+
+    def has_arrived(self, part: int) -> bool:  # noqa: ARG002 - there is nothing of any part
+        """Return that nothing is left to come."""
+        return True
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 class NearParts:

@@ -57,6 +57,8 @@ class PersistentCalls(MPI.Comm):
                 MPI.Comm.Psend_init(self, buf, partitions, dest, tag, info), self
             )
         near = m.near_to(dest)
+        if near == MPI.PROC_NULL:
+            return _partitioned.no_parts(m, integer(partitions))  # type: ignore[no-any-return]
         if near is not None:
             native = m.native.Psend_init(buf, partitions, near, tag, info)
             return _partitioned.near_parts(m, native)  # type: ignore[no-any-return]
@@ -79,6 +81,8 @@ class PersistentCalls(MPI.Comm):
                 MPI.Comm.Precv_init(self, buf, partitions, source, tag, info), self
             )
         near = m.near_to(source)
+        if near == MPI.PROC_NULL:
+            return _partitioned.no_parts(m, integer(partitions))  # type: ignore[no-any-return]
         if near is not None:
             native = m.native.Precv_init(buf, partitions, near, tag, info)
             return _partitioned.near_parts(m, native)  # type: ignore[no-any-return]
