@@ -28,7 +28,10 @@ class KeptNote:
 
     def write(self, kept: Iterable[KeptFolder]) -> None:
         """Name the work folders of a run; if that cannot be written there is no note."""
-        parts = [f"\n{one.cluster}: {one.where}\n    {one.command}\n" for one in kept]
+        parts = [
+            f"\n{one.cluster}: {one.where}\n    {one.cure if one.owner else one.command}\n"
+            for one in kept
+        ]
         with suppress(OSError):
             if parts:
                 self._path.write_text(_HEAD.format(pid=os.getpid()) + "".join(parts))

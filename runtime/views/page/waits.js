@@ -73,32 +73,34 @@ export function curve([fromX, fromY], [toX, toY]) {
   return { path: `M${ax} ${ay}Q${mx} ${my} ${bx} ${by}`, text: [at(ax, mx, bx), at(ay, my, by)] };
 }
 
-const SHARES = [["computing", "running"], ["waiting", "waiting"], ["other MPI", "mpi"]];
-
-/** The time of a rank in parts: computing, waiting for others, other MPI; while it runs all MPI is one. */
-function parts(times) {
-  const waiting = times.waiting ?? 0;
-  return [times.computing, waiting, Math.max(0, times.in_mpi - waiting)];
-}
+/** The parts of the time: computing, waiting for others, other MPI; while ranks run all MPI is one. */
+const SHARES = [["computing", "running", (times) => times.computing],
+  ["waiting", "waiting", (times) => times.waiting ?? 0],
+  ["other MPI", "mpi", (times) => Math.max(0, times.in_mpi - (times.waiting ?? 0))]];
+const SHARES_SO_FAR = [SHARES[0], ["MPI", "mpi", (times) => times.in_mpi]];
 
 /** Where the time of each rank went, and how much memory and processor time it has used. */
 export function shares(run) {
   const told = run.ranks.filter((one) => one.times || one.memory);
   if (!told.length) return null;
+  const isKnown = told.some((one) => (one.times?.waiting ?? null) !== null);
+  const shares = isKnown ? SHARES : SHARES_SO_FAR;
+  const parts = (times) => shares.map(([, , part]) => part(times));
   const percent = (value, whole) => `${Math.round(100 * value / whole)} %`;
-  const bar = (times) => s("svg", { role: "img", width: 120, height: 12, viewBox: "0 0 120 12", "aria-label": SHARES.map(([name], at) => `${name} ${percent(parts(times)[at], times.seconds)}`).join(", ") },
-    parts(times).map((part, at, all) => s("rect", { class: `s-${SHARES[at][1]}`, x: 120 * all.slice(0, at).reduce((sum, one) => sum + one, 0) / times.seconds, width: 120 * part / times.seconds, height: 12 })));
+  const bar = (times) => s("svg", { role: "img", width: 120, height: 12, viewBox: "0 0 120 12", "aria-label": shares.map(([name], at) => `${name} ${percent(parts(times)[at], times.seconds)}`).join(", ") },
+    parts(times).map((part, at, all) => s("rect", { class: `s-${shares[at][1]}`, x: 120 * all.slice(0, at).reduce((sum, one) => sum + one, 0) / times.seconds, width: 120 * part / times.seconds, height: 12 })));
   const row = (rank) => {
     const times = rank.times;
-    return [label(rank), rank.host, ...(times ? [bar(times), ...parts(times).map((one) => percent(one, times.seconds))] : ["", "", "", ""]),
+    return [label(rank), rank.host, ...(times ? [bar(times), ...parts(times).map((one) => percent(one, times.seconds))] : ["", ...shares.map(() => "")]),
       rank.memory ? bytes(rank.memory) : "", rank.cpu ? seconds(rank.cpu) : ""];
   };
   const shown = told.slice(0, MOST_RANKS);
   return [run.calls.went ? h("p", { id: "went" }, run.calls.went) : null,
-    table(["rank", "host", "time", ...SHARES.map(([name]) => name), "memory", "processor"], shown.map(row), [3, 4, 5, 6, 7]),
-    legend(SHARES.map(([name, style]) => [style, name])),
+    table(["rank", "host", "time", ...shares.map(([name]) => name), "memory", "processor"], shown.map(row), [3, 4, 5, 6, 7]),
+    legend(shares.map(([name, style]) => [style, name])),
     told.length > shown.length ? h("p", { class: "dim" }, `and ${counted(told.length - shown.length, "more rank")}; gcm-deploy --format json has all.`) : null,
-    h("p", { class: "dim" }, "A rank waits as long as it is in a call longer than the rank that is quickest in it; other MPI is the rest. Memory is the most that it had.")];
+    h("p", { class: "dim" }, isKnown ? "A rank waits as long as it is in a call longer than the rank that is quickest in it; other MPI is the rest. Memory is the most that it had."
+      : "How much of the time in MPI was waiting for others is known at the end. Memory is the most that it had.")];
 }
 
 /** How communicators are that may lose ranks: each state with who tells it. */
