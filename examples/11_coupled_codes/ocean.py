@@ -1,8 +1,8 @@
 """The ocean of two coupled codes: a surface that conducts heat and exchanges it with the air above.
 
-Each rank has a stretch of the surface. It exchanges data with its neighbours over the native MPI of
-the cluster, and with the atmosphere, which is divided differently and runs elsewhere, over
-`coupling`.
+Each rank has a stretch of the surface. It exchanges edges with its neighbours over the native MPI
+of the cluster, and the whole surface with the atmosphere, which is divided differently and runs
+elsewhere, at ports that the descriptor connects.
 
     gcm-deploy descriptors/coupled-codes.xml
     python examples/11_coupled_codes/steer.py
@@ -10,12 +10,10 @@ the cluster, and with the atmosphere, which is divided differently and runs else
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
-from surface import CELLS, FLUX, STEPS, SURFACE, conduct, overlaps, stretch, warm_spot
+from surface import CELLS, conduct, stretch, warm_spot
 
 from runtime import coupling
 
@@ -31,21 +29,18 @@ def edges(own: NDArray[np.float64], world: MPI.Intracomm) -> tuple[float, float]
     return left, right
 
 
-def main() -> int:
-    """Compute the requested number of steps; return the exit code."""
-    steps = int(sys.argv[1]) if len(sys.argv) > 1 else STEPS
+def main() -> None:
+    """Compute the requested number of steps."""
+    steps = coupling.setting("steps", int)
     world = MPI.COMM_WORLD
-    me, air = coupling.rank, coupling.codes["atmosphere"]
-    begin, end = stretch(me, coupling.size)
+    begin, end = stretch(coupling.rank, coupling.size)
     own = warm_spot()[begin:end]
-    neighbours = list(overlaps((begin, end), air))
+    flux = np.empty_like(own)
     for _ in range(steps):
-        for rank, first, last in neighbours:
-            coupling.send(own[first:last], code="atmosphere", rank=rank, tag=SURFACE)
-        left, right = edges(own, world)
-        own = conduct(own, left, right)
-        for rank, first, last in neighbours:
-            own[first:last] += coupling.recv(code="atmosphere", rank=rank, tag=FLUX)
+        coupling.exchange("surface", own)
+        own = conduct(own, *edges(own, world))
+        coupling.exchange("flux", flux)
+        own += flux
         if coupling.DRIVER in coupling.codes:
             coupling.send(float(own.mean()), code=coupling.DRIVER)
     total = world.gather(own)
@@ -53,8 +48,7 @@ def main() -> int:
         whole = np.concatenate(total)
         print(f"ocean: {CELLS} cells, {steps} steps, heat {whole.sum():.6f}", flush=True)
         print(f"ocean: warmest {whole.max():.6f} in cell {whole.argmax()}", flush=True)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

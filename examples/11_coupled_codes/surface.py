@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
 CELLS = 30
 STEPS = 10
 AIR = 280.0
-SURFACE, FLUX = 1, 2
-"""The tags of the two kinds of messages."""
 
 
 def warm_spot() -> NDArray[np.float64]:
@@ -29,19 +25,6 @@ def stretch(rank: int, size: int) -> tuple[int, int]:
     return CELLS * rank // size, CELLS * (rank + 1) // size
 
 
-def overlaps(own: tuple[int, int], others: int) -> Iterator[tuple[int, int, int]]:
-    """Yield which rank of the other code shares which cells, counted from this rank's first one.
-
-    >>> list(overlaps((0, 15), 4))
-    [(0, 0, 7), (1, 7, 15)]
-    """
-    for rank in range(others):
-        begin, end = stretch(rank, others)
-        first, last = max(begin, own[0]), min(end, own[1])
-        if first < last:
-            yield rank, first - own[0], last - own[0]
-
-
 def conduct(own: NDArray[np.float64], left: float, right: float) -> NDArray[np.float64]:
     """Return the temperatures after one step of conduction."""
     padded: NDArray[np.float64] = np.concatenate([[left], own, [right]])
@@ -49,7 +32,7 @@ def conduct(own: NDArray[np.float64], left: float, right: float) -> NDArray[np.f
     return own + 0.2 * (around - 2.0 * own)
 
 
-def exchange(air: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
+def heat_flow(air: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how much heat flows into the surface in one step."""
     return 0.1 * (air - below)
 
@@ -58,7 +41,7 @@ def in_one_process(steps: int = STEPS) -> tuple[NDArray[np.float64], NDArray[np.
     """Return surface and air as one process computes them: the reference for the coupled codes."""
     surface, air = warm_spot(), np.full(CELLS, AIR)
     for _ in range(steps):
-        flux = exchange(air, surface)
+        flux = heat_flow(air, surface)
         surface = conduct(surface, surface[0], surface[-1]) + flux
         air = air - flux
     return surface, air

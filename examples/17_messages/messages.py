@@ -31,6 +31,7 @@ DESCRIPTOR = f"""
 <deployment name="messages">
   <application name="echo" script="{FOLDER}/echo.py" clusters="here/one"/>
   <application name="broken" executable="true" clusters="here/two"/>
+  <connect from="echo.words" to="broken.words"/>
   <grid>
     <site name="here">
       <cluster name="one"><mpi ranks="1"/></cluster>
@@ -76,6 +77,8 @@ def main() -> int:
             echo.control.start()
         with refused(NoSuchRank):
             echo.messages.send("hello", rank=7)
+        for _ in range(3):  # mistakes that a rank made, which it tells
+            print(echo.messages.recv(rank=0))
         echo.messages.send("one", rank=0)
         print(echo.messages.recv(rank=0))
         echo.messages.send(None, rank=0)

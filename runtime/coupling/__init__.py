@@ -5,6 +5,8 @@
     coupling.send(heat, code="atmosphere", rank=0, tag=5)
     wind = coupling.recv(code="atmosphere", rank=0, tag=5)
 
+    coupling.exchange("sst", surface)      # at a port that the descriptor connects
+
 `coupling.code` is the name of the code of this process, `coupling.rank` its rank among the
 `coupling.size` ranks of the code on all clusters, and `coupling.codes` maps each code to its number
 of ranks. Importing this module is cheap and starts nothing.
@@ -12,7 +14,7 @@ of ranks. Importing this module is cheap and starts nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from runtime.coupling.errors import (
     CodeBusy,
@@ -20,15 +22,23 @@ from runtime.coupling.errors import (
     CodeNotRunning,
     CodeNotStarted,
     CouplingError,
+    LayoutFault,
+    NoSuchPort,
     NoSuchRank,
     NotCoupled,
     UnknownCode,
+    UnknownSetting,
 )
 from runtime.coupling.mailbox import CouplingMailbox, Message
 from runtime.coupling.message_paths import DRIVER
+from runtime.coupling.settings import setting_of
 from runtime.matching import ANY, Wildcard
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runtime.coupling.layouts import Layout
+
     code: str
     rank: int
     size: int
@@ -42,15 +52,23 @@ __all__ = [
     "CodeNotRunning",
     "CodeNotStarted",
     "CouplingError",
+    "LayoutFault",
     "Message",
+    "NoSuchPort",
     "NoSuchRank",
     "NotCoupled",
     "UnknownCode",
+    "UnknownSetting",
+    "bcast",
+    "exchange",
     "has",
     "receive",
     "recv",
     "send",
+    "setting",
 ]
+
+_Value = TypeVar("_Value")
 
 
 def send(
@@ -121,6 +139,62 @@ def has(
 ) -> bool:
     """Return whether a matching message has arrived and would be received without blocking."""
     return _mailbox().has(code, rank, tag)
+
+
+def exchange(port: str, array: Any, *, layout: Layout = "blocks", every: int = 1) -> bool:
+    """Give an array to another code, or take it from there: each row goes to the rank that has it.
+
+    All ranks of both codes call it. `<connect from="ocean.sst" to="air.sst"/>` in the descriptor
+    says who gives; whoever takes finds the rows in its own array, which may be one of NumPy or
+    anything else with a buffer that can be written to. Rows, along the first axis, are dealt to the
+    ranks of a code in their order (`blocks`, any number each), in turn (`cyclic`), or as each rank
+    lists the numbers of its own. With `every` only one call of so many moves anything, the first of
+    them; the result says whether this one did.
+
+    Raises:
+        NoSuchPort: the descriptor connects no such port of this code.
+        LayoutFault: the arrays of the two codes do not fit together; all ranks get it.
+        CodeEnded: a rank of the other code has ended, or was started again during the exchange.
+        NotCoupled: this program is not a rank of a deployment.
+
+    >>> coupling.exchange("sst", surface, every=3)                    # doctest: +SKIP
+    """
+    from runtime.coupling.rank_side import ports
+
+    return ports().exchange(port, array, layout, every)
+
+
+def bcast(value: Any = None, *, code: str, rank: int = 0) -> Any:
+    """Return the value of one rank at all ranks of all codes, each of which calls it.
+
+    `code` and `rank` say whose value it is; what others give does not count.
+
+    Raises:
+        UnknownCode, NoSuchRank: there is no such rank.
+        CodeEnded: a rank that passes it on has ended.
+        NotSendable: the value cannot be pickled, or not be unpickled.
+        NotCoupled: this program is not a rank of a deployment.
+
+    >>> step = coupling.bcast(step, code="ocean")                     # doctest: +SKIP
+    """
+    from runtime.coupling.broadcasting import broadcast
+
+    return broadcast(_mailbox(), value, code, rank)
+
+
+def setting(name: str, of: Callable[[str], _Value] = str) -> _Value:  # type: ignore[assignment]  # the default is for one type
+    """Return what `<setting name="..." value="..."/>` gives this code, or `--set CODE.NAME=VALUE`.
+
+    `of` makes a value of the text, such as `int`.
+
+    Raises:
+        UnknownSetting: the code has no such setting, or `of` refuses its text.
+        NotCoupled: this program is not a rank of a deployment.
+
+    >>> depth = coupling.setting("depth", float)                      # doctest: +SKIP
+    """
+    peers = _mailbox().peers
+    return setting_of(peers.me[0], peers.directory.settings, name, of)
 
 
 def __getattr__(name: str) -> Any:

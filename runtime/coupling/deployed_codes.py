@@ -59,7 +59,9 @@ class Codes:
             for code in deployment.applications
         }
         machine = pickle.dumps(plan.grid, protocol=5)
-        self.registry = CouplingRegistry(CodeDirectory(clusters, has_driver=steered), machine)
+        settings = {code.name: code.settings for code in deployment.applications}
+        directory = CodeDirectory(clusters, steered, deployment.links, settings)
+        self.registry = CouplingRegistry(directory, machine)
         self.idle = idle
         self.is_steered = steered
         self._settle = settle

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from runtime.code_port import CodePort, PortLink
 from runtime.coupling.errors import NoSuchRank, UnknownCode
 from runtime.coupling.message_paths import DRIVER, rank_path
 from runtime.machine.paths import DRIVER_PATH
@@ -23,19 +24,29 @@ class CodeDirectory:
     """
 
     def __init__(
-        self, codes: Mapping[str, Sequence[tuple[str, int]]], has_driver: bool = False
+        self,
+        codes: Mapping[str, Sequence[tuple[str, int]]],
+        has_driver: bool = False,
+        links: Iterable[tuple[tuple[str, str], tuple[str, str]]] = (),
+        settings: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
+        """`links` connect ports of codes, and `settings` are the values that each code is given."""
         self._clusters = {name: tuple(clusters) for name, clusters in codes.items()}
         self.has_driver = has_driver
         self.sizes = {name: sum(n for _, n in parts) for name, parts in self._clusters.items()}
         """The number of ranks of each code."""
         if has_driver:
             self.sizes[DRIVER] = 1
+        self.links = tuple(PortLink(CodePort(*giver), CodePort(*taker)) for giver, taker in links)
+        """Which ports of codes are connected."""
+        self.settings = {code: dict(values) for code, values in (settings or {}).items()}
+        """What each code is given by its name."""
 
     @property
-    def plain(self) -> tuple[dict[str, tuple[tuple[str, int], ...]], bool]:
+    def plain(self) -> tuple[Any, ...]:
         """The arguments of a directory for another process, as plain data."""
-        return dict(self._clusters), self.has_driver
+        links = tuple((tuple(one.giver), tuple(one.taker)) for one in self.links)
+        return dict(self._clusters), self.has_driver, links, self.settings
 
     @property
     def codes(self) -> tuple[str, ...]:

@@ -43,3 +43,15 @@ class CodeNotRunning(CouplingError):
 
 class CodeNotStarted(CouplingError):
     """The code failed to start."""
+
+
+class NoSuchPort(CouplingError):
+    """The descriptor connects no port of that name of the code."""
+
+
+class LayoutFault(CouplingError):
+    """What codes exchange at a port does not fit together; all ranks of both codes get it."""
+
+
+class UnknownSetting(CouplingError):
+    """The descriptor gives the code no setting of that name, or one that is no such value."""

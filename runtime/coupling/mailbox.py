@@ -6,8 +6,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sized
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from runtime.coupling.errors import CodeEnded, NotCoupled
 from runtime.coupling.peers import RESTART_SECONDS, Peers
@@ -25,6 +24,17 @@ REPORT_AFTER = 30.0
 """Seconds after which a wait of the driving program reports what it waits for."""
 
 SEND, RECEIVE = "send", "receive"
+
+InnerTag: TypeAlias = tuple[str, str, int]
+"""The tag of a message of a call between all ranks of codes: the call, what about, and a number.
+
+No receive of a program matches these, not even with wildcards.
+"""
+
+Tag: TypeAlias = int | InnerTag
+
+Fault: TypeAlias = "Callable[[], CodeEnded | None]"
+"""Tells why a call between codes cannot go on, None as long as it can."""
 
 
 class AwaitedMessage:
@@ -83,7 +93,7 @@ class CouplingMailbox:
         self._coupling = coupling
         self._mail_to = mail_to
         self._report_after = report_after
-        self._matcher = Matcher()
+        self._matcher, self._inner = Matcher(), Matcher()
         self._changed = threading.Condition()
         self._lost = ""
         name, rank = peers.me
@@ -93,9 +103,18 @@ class CouplingMailbox:
     # -- for the program ---------------------------------------------------------------------------
 
     def send(
-        self, value: Any, code: str, rank: int, tag: int, timeout: float | None = None
+        self,
+        value: Any,
+        code: str,
+        rank: int,
+        tag: Tag,
+        timeout: float | None = None,
+        *,
+        fault: Fault | None = None,
     ) -> None:
         """Send a value; block only while too much of what was sent before has not been received.
+
+        A call between codes says by its `fault` why that is in vain.
 
         Raises:
             UnknownCode, NoSuchRank: the receiver does not exist.
@@ -109,19 +128,20 @@ class CouplingMailbox:
         if len(parts) > MOST_APART:
             parts = [pickle.dumps(value, protocol=5)]
         heavy = _weight(parts)
-        doing = f"{self._me} sends a message with tag {tag} to rank {rank} of {code}"
+        doing = f"{self._me} {_sending(tag)} to rank {rank} of {code}"
         self._watch(code, rank)
 
-        def fault(waited: float = 0.0) -> CodeEnded | None:
-            return self.peers.fault_of(code, rank, doing, waited)
+        def in_vain(waited: float = 0.0) -> CodeEnded | None:
+            its = fault() if fault is not None else None
+            return its or self.peers.fault_of(code, rank, doing, waited)
 
         def has_room() -> bool:
             return self.peers.has_begun(code) and self.peers.window(peer).is_open
 
         with self._changed:
             self._wait(
-                lambda: has_room() and fault() is None and not self._lost,
-                fault,
+                lambda: has_room() and in_vain() is None and not self._lost,
+                in_vain,
                 doing,
                 timeout,
                 (SEND, Pattern(code, rank, tag)),
@@ -137,10 +157,14 @@ class CouplingMailbox:
         self,
         code: str | AnyOr,
         rank: int | AnyOr = ANY,
-        tag: int | AnyOr = ANY,
+        tag: Tag | AnyOr = ANY,
         timeout: float | None = None,
+        *,
+        fault: Fault | None = None,
     ) -> Message:
         """Wait for a message and return it.
+
+        A call between codes says by its `fault` why that is in vain.
 
         Raises:
             UnknownCode, NoSuchRank: the sender does not exist.
@@ -152,36 +176,41 @@ class CouplingMailbox:
         if code is not ANY:
             self.peers.directory.check(code, None if rank is ANY else rank)
         pattern = Pattern(code, rank, tag)
-        doing = f"{self._me} waits for {pattern}"
+        doing = f"{self._me} waits for {_awaited(pattern)}"
+        matcher = self._matcher_of(tag)
+
+        def in_vain(waited: float = 0.0) -> CodeEnded | None:
+            its = fault() if fault is not None else None
+            return its or self.peers.fault_of_pattern(pattern, doing, waited)
+
         if code is not ANY and rank is not ANY and not self.has(code, rank, tag):
             self._watch(code, rank)
         with self._changed:
-            asked = self._matcher.post(pattern)
+            asked = matcher.post(pattern)
             try:
-                self._wait(
-                    lambda: asked.has_come,
-                    partial(self.peers.fault_of_pattern, pattern, doing),
-                    doing,
-                    timeout,
-                    (RECEIVE, pattern),
-                )
+                self._wait(lambda: asked.has_come, in_vain, doing, timeout, (RECEIVE, pattern))
             finally:
-                self._matcher.cancel(asked)
+                matcher.cancel(asked)
             code, rank, incarnation, due = self._count(asked)
         if due:
             path = self.peers.directory.path(code, rank)
             self._mail_to(path).taken(self._member, incarnation, due)
         return _opened(asked)
 
-    def has(self, code: str | AnyOr, rank: int | AnyOr = ANY, tag: int | AnyOr = ANY) -> bool:
+    def has(
+        self,
+        code: str | AnyOr,
+        rank: int | AnyOr = ANY,
+        tag: Tag | AnyOr = ANY,
+    ) -> bool:
         """Return whether a matching message has arrived and would be received without blocking."""
         with self._changed:
-            return self._matcher.find(Pattern(code, rank, tag)) is not None
+            return self._matcher_of(tag).find(Pattern(code, rank, tag)) is not None
 
     # -- incoming ----------------------------------------------------------------------------------
 
     def deliver(
-        self, member: str, incarnation: int, to: int, number: int, tag: int, *parts: Any
+        self, member: str, incarnation: int, to: int, number: int, tag: Tag, *parts: Any
     ) -> None:
         """Accept a message, unless it is from or for an incarnation that has ended."""
         code, rank = self.peers.directory.whose(member)
@@ -198,7 +227,8 @@ class CouplingMailbox:
             for known, whole in self.peers.in_order(
                 code, rank, incarnation, number, (tag, parts), weight=heavy
             ):
-                self._matcher.arrive(Envelope(code, rank, known), (incarnation, whole))
+                envelope = Envelope(code, rank, known)
+                self._matcher_of(known).arrive(envelope, (incarnation, whole))
             self._changed.notify_all()
 
     def taken(self, member: str, incarnation: int, weight: int) -> None:
@@ -228,6 +258,9 @@ class CouplingMailbox:
             self._changed.notify_all()
 
     # -- inside ------------------------------------------------------------------------------------
+
+    def _matcher_of(self, tag: Tag | AnyOr) -> Matcher:
+        return self._inner if isinstance(tag, tuple) else self._matcher
 
     def _learn(self, about: Callable[[Peers], None]) -> None:
         with self._changed:
@@ -290,6 +323,19 @@ class CouplingMailbox:
         incarnation, parts = asked.message
         due = self.peers.acknowledge(code, rank, incarnation, _weight(parts))
         return code, rank, incarnation, due
+
+
+def _sending(tag: Tag) -> str:
+    if isinstance(tag, tuple):
+        return f"sends its part of coupling.{tag[0]} ({tag[1]})"
+    return f"sends a message with tag {tag}"
+
+
+def _awaited(pattern: Pattern) -> str:
+    tag = pattern.tag
+    if isinstance(tag, tuple):
+        return f"the part of rank {pattern.rank} of {pattern.code} in coupling.{tag[0]} ({tag[1]})"
+    return str(pattern)
 
 
 def _weight(parts: Iterable[Sized]) -> int:

@@ -114,6 +114,8 @@ class Peers:
         self.me = me
         self.incarnation = incarnation
         self.directory = directory
+        self.changes = 0
+        """How often a rank became another process."""
         self._incarnations = {name: state[0] for name, state in states.items()} | {DRIVER: 1}
         ended = [(name, number, why) for name, (number, why) in states.items() if why is not None]
         self._ended = {name: why for name, number, why in ended if number}
@@ -134,6 +136,7 @@ class Peers:
         """Record that a code was started; what was known of its previous incarnation is dropped."""
         if incarnation <= self._incarnations.get(code, 0) and code not in self._ended:
             return
+        self.changes += 1
         self._incarnations[code] = incarnation
         self._ended.pop(code, None)
         self._ended_before.pop(code, None)
@@ -164,6 +167,7 @@ class Peers:
     def rank_began(self, code: str, rank: int, incarnation: int) -> None:
         """Record that another process has the rank, which knows nothing of what was sent before."""
         peer = code, rank
+        self.changes += 1
         self._lives[peer] = incarnation
         for known in (self._ended_ranks, self._windows, self._sent):
             known.pop(peer, None)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import NotCoupled
-from runtime.coupling.mailbox import SEND, CouplingMailbox
+from runtime.coupling.mailbox import SEND, CouplingMailbox, Tag
 from runtime.coupling.message_paths import DRIVER, identifier_of
 from runtime.coupling.peers import Peers
 from runtime.lazy_import import logger
@@ -21,6 +21,7 @@ from runtime.matching import ANY
 
 if TYPE_CHECKING:
     from runtime.coupling.code_wire import CodeWire
+    from runtime.coupling.exchanging import RankPorts
     from runtime.machine.rank_states import Wait
     from runtime.membership.bind_address import AdvertisedAddresses
     from runtime.membership.rank_link import RankLink
@@ -77,7 +78,7 @@ class RankSide:
         self,
         me: tuple[str, int],
         incarnation: int,
-        directory: tuple[Any, bool],
+        directory: tuple[Any, ...],
         states: dict[str, Any],
         machine: bytes,
     ) -> None:
@@ -134,7 +135,7 @@ class RankSide:
         self._deliver(lambda mailbox: mailbox.rank_began(code, rank, incarnation))
 
     def deliver(
-        self, member: str, incarnation: int, to: int, number: int, tag: int, *parts: Any
+        self, member: str, incarnation: int, to: int, number: int, tag: Tag, *parts: Any
     ) -> None:
         """Deliver a message that came through the front-end."""
         self._deliver(lambda mailbox: mailbox.deliver(member, incarnation, to, number, tag, *parts))
@@ -174,6 +175,7 @@ class RankSide:
 
 _opening = threading.Lock()
 _mailbox: CouplingMailbox | None = None
+_ports: RankPorts | None = None
 
 
 def mailbox() -> CouplingMailbox:
@@ -191,6 +193,18 @@ def mailbox() -> CouplingMailbox:
                 )
             _mailbox = RankSide(link).join()
         return _mailbox
+
+
+def ports() -> RankPorts:
+    """Return the ports of this rank; raises NotCoupled if this process is no rank."""
+    global _ports  # noqa: PLW0603 - as above
+    box = mailbox()
+    with _opening:
+        if _ports is None:
+            from runtime.coupling.exchanging import RankPorts  # it needs NumPy
+
+            _ports = RankPorts(box)
+        return _ports
 
 
 def awaited(line_of: Callable[[int], str]) -> Iterator[Wait]:
@@ -213,9 +227,11 @@ def awaited(line_of: Callable[[int], str]) -> Iterator[Wait]:
         is_for_driver = code == DRIVER or (code is ANY and directory.has_driver)
         peer = "" if rank is ANY or code is ANY else identifier_of(directory.path(code, rank))
         members = [part for name in codes for part in directory.clusters(name)]
-        part = Part(one.kind, peer, None if tag is ANY else tag)
+        inner = tag if isinstance(tag, tuple) else None
+        part = Part(one.kind, peer, None if tag is ANY or inner is not None else tag)
+        call = inner[0] if inner is not None else "send" if one.kind == SEND else "recv"
         yield Wait(
-            f"coupling.{'send' if one.kind == SEND else 'recv'}",
+            f"coupling.{call}",
             () if is_for_driver else (part,),
             KnownCommunicator("codes", "", tuple((cluster, 0, n - 1) for cluster, n in members)),
             seconds=time.monotonic() - one.since,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gcm.documents import Location
 from gcm.records import dataclass
 from runtime.allocations import JobRequest
+from runtime.code_port import PortLink
 from runtime.health import DEFAULT_DETECTOR, DetectorProtocol
 from runtime.native_mpi import AUTO
 from runtime.replicas import ReplicaTable, replica_table
@@ -285,6 +286,8 @@ class Application:
     recovery_messages: str = ""
     replicas: int = 1
     restart: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What the program asks for by name."""
 
     @property
     def goes_on(self) -> bool:
@@ -504,6 +507,8 @@ class Deployment:
     """With how many of all clusters behind queues the run begins; None for all of them."""
     peers: PeersRequest | None = None
     """What has to be booked before there is a machine; until then the sites are placeholders."""
+    links: tuple[PortLink, ...] = ()
+    """What codes give at ports, and which take it."""
     typed: tuple[str, ...] = ()
     """The files that options of a command line without a descriptor name."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from gcm.documents import Diagnostics, Location, XmlNode, did_you_mean
@@ -185,16 +185,29 @@ def declare_variables(
     for node in root.children:
         if node.tag == "variable" and node.attributes.get("name"):
             _declare(node, declared, settings, environment, diagnostics)
+    of_codes = [*_settings_of_codes(root)]
+    own = [known for known in declared if not known.startswith(_BUILT_IN_PREFIX)]
     for name in settings:
-        if name not in declared or declared[name].origin is ValueOrigin.BUILT_IN:
-            own = [known for known in declared if not known.startswith(_BUILT_IN_PREFIX)]
+        if name not in own and name not in of_codes:
             diagnostics.report(
                 "unknown-setting",
                 f"--set {name}=... sets a variable that the descriptor does not declare",
                 root.location,
-                hint=did_you_mean(name, own),
+                hint=did_you_mean(name, [*own, *of_codes]),
             )
     return Variables(declared, environment, diagnostics, extent or Extent(diagnostics))
+
+
+def _settings_of_codes(root: XmlNode) -> Iterator[str]:
+    """Yield what `--set` calls the settings of applications."""
+    for node in root.children:
+        if node.tag == "application":
+            code = node.attributes.get("name", "application")
+            yield from (
+                f"{code}.{one.attributes['name']}"
+                for one in node.children
+                if one.tag == "setting" and "name" in one.attributes
+            )
 
 
 def _declare(

@@ -235,7 +235,7 @@ class CouplingNews(Protocol):
         self,
         me: tuple[str, int],
         incarnation: int,
-        directory: tuple[Any, bool],
+        directory: tuple[Any, ...],
         states: dict[str, Any],
         machine: bytes,
     ) -> None:
@@ -267,7 +267,13 @@ class Mail(Protocol):
     """
 
     def deliver(
-        self, member: str, incarnation: int, to: int, number: int, tag: int, *parts: Any
+        self,
+        member: str,
+        incarnation: int,
+        to: int,
+        number: int,
+        tag: int | tuple[str, str, int],
+        *parts: Any,
     ) -> None:
         """Bring a message; `parts` are the bytes of its value, opened by who receives it.
 

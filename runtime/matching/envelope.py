@@ -31,8 +31,10 @@ EXACT: Shape = (False, False, False)
 """The shape of a pattern that matches one envelope only."""
 
 
-class Envelope(tuple[str, int, int]):
+class Envelope(tuple[str, int, Any]):
     """The sender and tag of a message: a triple that can be a dictionary key.
+
+    The tag is a number, or whatever else two ends understand that can be one.
 
     >>> Envelope("ocean", 1, 5)
     Envelope('ocean', 1, 5)
@@ -40,7 +42,7 @@ class Envelope(tuple[str, int, int]):
 
     __slots__ = ()
 
-    def __new__(cls, code: str, rank: int, tag: int) -> Envelope:
+    def __new__(cls, code: str, rank: int, tag: Any) -> Envelope:
         """Make the triple."""
         return super().__new__(cls, (code, rank, tag))
 
@@ -55,7 +57,7 @@ class Envelope(tuple[str, int, int]):
         return self[1]
 
     @property
-    def tag(self) -> int:
+    def tag(self) -> Any:
         """Its tag."""
         return self[2]
 
@@ -72,7 +74,7 @@ class Pattern:
 
     __slots__ = ("code", "key", "rank", "shape", "tag")
 
-    def __init__(self, code: str | AnyOr, rank: int | AnyOr, tag: int | AnyOr) -> None:
+    def __init__(self, code: str | AnyOr, rank: int | AnyOr, tag: Any) -> None:
         self.code = code
         self.rank = rank
         self.tag = tag

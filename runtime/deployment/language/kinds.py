@@ -21,6 +21,7 @@ from gcm.documents import (
     seconds_of,
 )
 from runtime.allocations import places_of
+from runtime.code_port import CodePort
 from runtime.collectives import fault_of_rules
 from runtime.deployment.hosts import (
     HostListError,
@@ -47,6 +48,7 @@ _BLANKS = re.compile("[ \t\r\n]+")  # those of a shell; `str.split` knows more
 _NUMBER = re.compile(NUMBER_PATTERN)
 _SHARE = re.compile(r"([0-9]{1,6}) of ([1-9][0-9]{0,5})")
 _CAPACITY = re.compile("max|[1-9][0-9]{0,8}")
+_PORT = re.compile(rf"{NAME_PATTERN}\.[A-Za-z0-9_-]+")
 
 _BAD_HOST = ValueFault(
     "bad-host", "is not a host", "write a host name, an IPv4 address or an IPv6 address"
@@ -160,6 +162,12 @@ def _share_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None
     return ValueFault("bad-share", "is no share", "write it as 2 of 3")
 
 
+def _port_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
+    if _PORT.fullmatch(value.strip()):
+        return None
+    return ValueFault("bad-port", "is no port of a code", "write it as ocean.sst")
+
+
 def _places_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
     if all(places_of(value)) and places_of(value):
         return None
@@ -232,6 +240,9 @@ WALLTIME = ValueKind("walltime", _walltime, _walltime_fault)
 
 SHARE = ValueKind("share", _share, _share_fault, pattern=_SHARE.pattern)
 """Some of several, such as `2 of 3`."""
+
+PORT = ValueKind("port", CodePort.find, _port_fault, pattern=_PORT.pattern)
+"""A port of a code, such as `ocean.sst`."""
 
 PLACES = ValueKind("numbers", lambda text: places_of(text) if text else (), _places_fault)
 """One number for each node; equal ones beside each other may be counted."""

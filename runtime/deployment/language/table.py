@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gcm.documents import TEXT, Attribute, ChildRule, ElementType, Grammar
 from runtime.allocations import SYSTEMS, JobRequest
+from runtime.code_port import PortLink
 from runtime.deployment.language.converters import (
     cluster,
     clusters,
@@ -25,6 +26,7 @@ from runtime.deployment.language.kinds import (
     NUMBER,
     PLACES,
     PLANS,
+    PORT,
     RAW,
     SHARE,
     USER,
@@ -79,6 +81,7 @@ _DEPLOYMENT = ElementType(
     (
         ChildRule("variable"), ChildRule("application"), ChildRule("assembly", most=1),
         ChildRule("virtual-node"), ChildRule("process"), ChildRule("dependent-sequence"),
+        ChildRule("connect"),
         ChildRule("file-transfer"), ChildRule("failure-detector", most=1),
         ChildRule("emulate", most=1), ChildRule("grid", most=1), ChildRule("peers", most=1),
     ),
@@ -137,8 +140,27 @@ _APPLICATION = ElementType(
         Attribute("stage-limit", NUMBER, "How many MB are copied without asking, with at most 100 "
                   "files for each MB.", default="200", least=1, most=100_000_000),
     ),
-    (ChildRule("argument"), ChildRule("environment")),
+    (ChildRule("argument"), ChildRule("environment"), ChildRule("setting")),
     record=Application,
+)  # fmt: skip
+
+_SETTING = ElementType(
+    "setting", "A value that the program of a code asks for with `coupling.setting`.",
+    (
+        Attribute("name", NAME, "Its name.", required=True),
+        Attribute("value", TEXT, "Its value; `--set CODE.NAME=VALUE` wins.", required=True,
+                  blank=True),
+    ),
+)  # fmt: skip
+
+_CONNECT = ElementType(
+    "connect", "Lets another code take what one gives at a port with `coupling.exchange`.",
+    (
+        Attribute("from", PORT, "The code that gives, and its port, such as `ocean.sst`.",
+                  required=True, field="giver"),
+        Attribute("to", PORT, "The code that takes, and its port.", required=True, field="taker"),
+    ),
+    record=PortLink, located=False,
 )  # fmt: skip
 
 _ASSEMBLY = ElementType(
@@ -531,6 +553,8 @@ _ELEMENTS = (
     _APPLICATION,
     _ARGUMENT,
     _ENVIRONMENT,
+    _SETTING,
+    _CONNECT,
     _EMULATE,
     _GRID,
     _PEERS,

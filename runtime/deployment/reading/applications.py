@@ -62,9 +62,18 @@ def _application(entry: CheckedElement, alone: bool, reading: Reading) -> Applic
         travelling=travelling(reading.context.environment),
         failures=_failures(entry, kind, reading),
         recovery_messages=_recovery_messages(entry, reading),
+        settings=_settings(entry, name, reading),
         **placed,
     )
     return found
+
+
+def _settings(entry: CheckedElement, code: str, reading: Reading) -> dict[str, str]:
+    """Return the settings of a code; the values of `--set` win."""
+    written = [one for one in entry.each("setting") if one.has("name")]
+    distinct(reading, "setting", ((one["name"], one.location) for one in written))
+    given = reading.context.settings
+    return {one["name"]: given.get(f"{code}.{one['name']}", one["value"]) for one in written}
 
 
 def _comm_world(entry: CheckedElement, kind: ProgramKind, path: str, reading: Reading) -> CommWorld:

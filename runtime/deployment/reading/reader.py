@@ -20,6 +20,7 @@ from runtime.deployment.reading.machine import (
 )
 from runtime.deployment.reading.named_classes import check_named_classes, read_named_classes
 from runtime.deployment.reading.own_sites import with_own_sites
+from runtime.deployment.reading.ports import read_links
 from runtime.deployment.reading.processes import read_dependencies, read_processes
 from runtime.deployment.reading.program import check_copies, check_programs
 from runtime.deployment.reading.replicas import check_replicas
@@ -114,6 +115,7 @@ def _deployment(
         virtual_nodes=read_virtual_nodes(entry, assembly, reading),
         transfers=read_transfers(entry, reading),
         variables=variables.all(),
+        links=read_links(entry, applications, reading),
         umask=reading.context.umask,
         encryption=grid["encryption"] if grid is not None else Encryption.TLS,
         detection=read_detection(entry, sites, reading),

@@ -68,5 +68,6 @@ def test_each_mistake_at_a_code_has_an_error_of_its_own() -> None:
     told = [line.partition(":")[0] for line in said.splitlines() if not line.startswith(" ")]
     assert told == [
         *("NotCoupled", "UnknownCode", "CodeNotRunning", "CodeNotStarted", "CodeBusy"),
-        *("NoSuchRank", "one from the driver, the last one", "exit code", "CodeEnded"),
+        *("NoSuchRank", "NoSuchPort", "LayoutFault", "UnknownSetting"),
+        *("one from the driver, the last one", "exit code", "CodeEnded"),
     ]

@@ -10,88 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcm.interfaces.future import Future
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeEnded, NotCoupled
 from runtime.coupling.mailbox import CouplingMailbox
 from runtime.coupling.peers import RESTART_SECONDS, Order, Peers
-from runtime.coupling.registry import CouplingRegistry
-from runtime.machine.calls import CallRefused, stub
-from runtime.machine.contracts import Coupling, CouplingNews, Mail
+from runtime.machine.calls import CallRefused
 from runtime.machine.paths import COUPLING
 from runtime.matching import ANY
 from runtime.matching.window import WINDOW
 from runtime.transport.errors import NotSendable
 from runtime.transport.frames import MOST_PARTS
-from runtime.transport.messages import OUT_OF_BAND, PLAIN, PLAIN_DATA
-
-NAMES = {"a": [("0:0", 1)], "b": [("0:1", 1), ("1:0", 1)]}
-IDENTIFIERS = ["0:0:0", "0:1:0", "1:0:0"]
-
-
-class Exchange:
-    """The registry and the mailboxes of all ranks, joined without any connection between."""
-
-    def __init__(self, driver: bool = False, running: tuple[str, ...] = ("a", "b")) -> None:
-        self.registry = CouplingRegistry(CodeDirectory(NAMES, has_driver=driver))
-        self.registry.connect(self.news_to, self.mail_to("(driver)"), lambda _: None)
-        self.boxes: dict[str, CouplingMailbox] = {}
-        self.log: list[tuple[str, str]] = []
-        self.told_where: list[tuple[str, str]] = []
-        self.coupling = stub(Coupling, partial(self.call, "", COUPLING))
-        for code in running:
-            self.registry.began(code, 1)
-        for identifier in IDENTIFIERS:
-            self.join(identifier)
-
-    def join(self, identifier: str) -> CouplingMailbox:
-        self.coupling.attach(identifier, 1, "", ("", ()))
-        return self.boxes[f"/ranks/{identifier}"]
-
-    def news_to(self, rank: str) -> CouplingNews:
-        return stub(CouplingNews, partial(self.call, "", f"/ranks/{rank}"))
-
-    def mail_to(self, sender: str) -> Callable[[str], Mail]:
-        return lambda path: stub(Mail, partial(self.call, sender, path))
-
-    def call(
-        self, sender: str, path: str, interface: str, operation: str, args: tuple[Any, ...]
-    ) -> None:
-        self.log.append((path, operation))
-        assert len(args) < MOST_PARTS  # for which a frame has room
-        # What would be opened at the other end of a connection: plain data, and bytes of its own.
-        args = PLAIN_DATA.load([bytes(one) for one in PLAIN_DATA.dump(args)])
-        if operation == "welcome":
-            me, incarnation, directory, states, _ = args
-            peers = Peers(me, incarnation, CodeDirectory(*directory), states)
-            name = path.removeprefix("/ranks/")
-            self.boxes[path] = CouplingMailbox(peers, name, self.coupling, self.mail_to(name))
-        elif operation == "here":
-            self.told_where.append((path, args[0]["rank"]))
-        elif path in self.boxes:
-            getattr(self.boxes[path], operation)(*args)
-        else:
-            self.registry.handle_call(args[0], path, interface, operation, args)
-
-    def __getitem__(self, identifier: str) -> CouplingMailbox:
-        return self.boxes[f"/ranks/{identifier}"]
-
-
-def later(work: Callable[[], Any]) -> Future[Any]:
-    future: Future[Any] = Future("a wait")
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except Exception as error:  # the test looks at it
-            future.set_exception(error)
-
-    threading.Thread(target=run).start()
-    return future
+from runtime.transport.messages import OUT_OF_BAND, PLAIN
+from tests.unit.coupling.joined_mailboxes import NAMES, JoinedMailboxes, later
 
 
 def test_a_message_comes_with_its_code_rank_and_tag() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     ranks["1:0:0"].send({"x": np.arange(4)}, "a", 0, 7)
     assert ranks["0:0:0"].has("b", 1, 7)
     assert not ranks["0:0:0"].has("b", 0)
@@ -102,7 +36,7 @@ def test_a_message_comes_with_its_code_rank_and_tag() -> None:
 
 
 def test_a_wait_ends_when_the_message_comes() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     waiting = later(lambda: ranks["0:0:0"].receive("b", 1, 3).value)
     ranks["0:1:0"].send("not this one", "a", 0, 3)
     ranks["1:0:0"].send("this one", "a", 0, 3)
@@ -110,7 +44,7 @@ def test_a_wait_ends_when_the_message_comes() -> None:
 
 
 def test_a_sender_waits_until_the_receiver_has_taken_enough() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     piece = bytes(3 << 20)
     for _ in range(3):
         ranks["0:0:0"].send(piece, "b", 0, 0)
@@ -126,7 +60,7 @@ def test_a_sender_waits_until_the_receiver_has_taken_enough() -> None:
 
 
 def test_who_waits_for_a_code_that_ends_is_told_which_and_why() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     ranks["0:1:0"].send("last words", "a", 0, 0)
     waiting = later(lambda: [ranks["0:0:0"].receive("b").value for _ in range(2)])
     ranks.registry.rank_ended("b", 0, "exit code 1")
@@ -141,7 +75,7 @@ def test_who_waits_for_a_code_that_ends_is_told_which_and_why() -> None:
 
 
 def test_the_end_of_one_rank_is_told_to_those_who_deal_with_it() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     waiting = later(lambda: ranks["0:0:0"].receive("b", 1))
     while (COUPLING, "watch") not in ranks.log:
         assert not waiting.done()
@@ -154,14 +88,14 @@ def test_the_end_of_one_rank_is_told_to_those_who_deal_with_it() -> None:
 
 
 def test_who_asks_after_the_end_of_a_rank_is_told_too() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     ranks.registry.rank_ended("b", 1, "killed")
     with pytest.raises(CodeEnded, match="rank 1 of b has ended"):
         ranks["0:0:0"].receive("b", 1, timeout=5)
 
 
 def test_a_code_that_is_started_again_is_reached_again() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     ranks["0:0:0"].send(bytes(9 << 20), "b", 0, 0)
     ranks.registry.ended("b", "killed")
     with pytest.raises(CodeEnded):
@@ -173,7 +107,7 @@ def test_a_code_that_is_started_again_is_reached_again() -> None:
 
 
 def test_a_code_that_ended_before_may_be_started_again() -> None:
-    ranks = Exchange(running=("b",))
+    ranks = JoinedMailboxes(running=("b",))
     ranks.registry.ended("b", "done")
     ranks.registry.began("a", 1)
     first = ranks.join("0:0:0")
@@ -200,7 +134,7 @@ def test_a_code_that_ended_before_may_be_started_again() -> None:
 def test_a_code_that_ended_before_and_stays_so_is_waited_for_a_while_only(
     wait: Callable[[CouplingMailbox], Any], what: str
 ) -> None:
-    ranks = Exchange(running=("b",))
+    ranks = JoinedMailboxes(running=("b",))
     ranks.registry.ended("b", "done")
     ranks.registry.began("a", 1)
     first = ranks.join("0:0:0")
@@ -214,7 +148,7 @@ def test_a_code_that_ended_before_and_stays_so_is_waited_for_a_while_only(
 def test_who_waits_for_any_code_sleeps_when_one_of_them_was_not_started_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ranks = Exchange(driver=True, running=("b",))
+    ranks = JoinedMailboxes(driver=True, running=("b",))
     ranks.registry.ended("b", "done")
     ranks.registry.began("a", 1)
     first = ranks.join("0:0:0")
@@ -233,7 +167,7 @@ def test_who_waits_for_any_code_sleeps_when_one_of_them_was_not_started_again(
 
 
 def test_the_driver_takes_part_like_a_code_of_one_rank() -> None:
-    ranks = Exchange(driver=True)
+    ranks = JoinedMailboxes(driver=True)
     ranks["0:1:0"].send("hello", "(driver)", 0, 5)
     assert ranks.registry.driver.receive("b").value == "hello"
     ranks.registry.driver.send("and back", "b", 0, 6)
@@ -242,11 +176,11 @@ def test_the_driver_takes_part_like_a_code_of_one_rank() -> None:
     with pytest.raises(CodeEnded, match=r"b has ended while \(driver\) waits"):
         ranks.registry.driver.receive("b")
     with pytest.raises(NotCoupled, match="drives"):
-        _ = Exchange().registry.driver
+        _ = JoinedMailboxes().registry.driver
 
 
 def test_the_driver_hears_last_what_all_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    ranks = Exchange(driver=True)
+    ranks = JoinedMailboxes(driver=True)
     ranks.log.clear()
     driver = ranks.registry.driver
     for operation in ("began", "ended"):
@@ -260,7 +194,7 @@ def test_the_driver_hears_last_what_all_are_told(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_a_former_life_of_a_code_still_sends_is_not_received() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     frozen = ranks["0:1:0"]
     ranks.registry.ended("b", "taken for dead")
     ranks.registry.began("b", 2)
@@ -272,7 +206,7 @@ def test_what_a_former_life_of_a_code_still_sends_is_not_received() -> None:
 
 
 def test_messages_are_received_in_their_order_whichever_route_they_have_taken() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     last = deliver(ranks, number=1, value="last")
     assert not ranks["0:0:0"].has("b", 0)
     first = deliver(ranks, number=0, value="first")
@@ -281,7 +215,7 @@ def test_messages_are_received_in_their_order_whichever_route_they_have_taken() 
 
 
 def test_a_rank_in_the_place_of_a_lost_one_is_received_from_its_first_message_on() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     for _ in range(3):
         ranks["0:1:0"].send("of the lost one", "a", 0, 0)
     ranks.join("0:1:0").send("of the new one", "a", 0, 0)
@@ -290,7 +224,7 @@ def test_a_rank_in_the_place_of_a_lost_one_is_received_from_its_first_message_on
 
 
 def test_what_was_meant_for_a_former_life_is_not_received() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     ranks.registry.ended("a", "done")
     ranks.registry.began("a", 2)
     ranks.join("0:0:0")
@@ -300,7 +234,7 @@ def test_what_was_meant_for_a_former_life_is_not_received() -> None:
     assert not ranks["0:0:0"].has("b")
 
 
-def deliver(ranks: Exchange, number: int, value: str, to: int = 1) -> int:
+def deliver(ranks: JoinedMailboxes, number: int, value: str, to: int = 1) -> int:
     """Let a message of rank 0 of b arrive at a; its tag is its number."""
     return deliver_to(ranks["0:0:0"], "0:1:0", number, value, to)
 
@@ -313,7 +247,7 @@ def deliver_to(box: CouplingMailbox, member: str, number: int, value: str, to: i
 
 @pytest.mark.parametrize("attack", ["in order", "with a gap", "of later lives"])
 def test_of_a_rank_that_floods_no_more_is_kept_than_a_program_could_send(attack: str) -> None:
-    box = Exchange()["0:0:0"]
+    box = JoinedMailboxes()["0:0:0"]
     (part,) = map(bytes, PLAIN.dump("x" * (1 << 20)))
     for number in range(40):
         incarnation = 1 + number if attack == "of later lives" else 1
@@ -332,7 +266,7 @@ def test_of_a_rank_that_floods_no_more_is_kept_than_a_program_could_send(attack:
     assert box.has("b", 0)
 
 
-def restarted(ranks: Exchange, incarnation: int) -> CouplingMailbox:
+def restarted(ranks: JoinedMailboxes, incarnation: int) -> CouplingMailbox:
     """Let rank 0 of b be started again alone, and join."""
     ranks.registry.starts_again("b", 0)
     ranks.coupling.attach("0:1:0", incarnation, "", ("", ()))
@@ -340,7 +274,7 @@ def restarted(ranks: Exchange, incarnation: int) -> CouplingMailbox:
 
 
 def test_a_rank_that_was_started_again_alone_is_no_flood() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     sent = 0
     for incarnation in (2, 3, 4):
         for _ in range(6):
@@ -353,7 +287,7 @@ def test_a_rank_that_was_started_again_alone_is_no_flood() -> None:
 
 
 def test_a_rank_that_was_started_again_alone_is_reached_again_also_by_who_comes_later() -> None:
-    ranks = Exchange(running=("b",))
+    ranks = JoinedMailboxes(running=("b",))
     ranks.registry.began("a", 1)
     box, again = ranks.join("0:0:0"), ranks["0:1:0"]
     for life in range(2, 10):
@@ -376,7 +310,7 @@ def test_a_rank_that_was_started_again_alone_is_reached_again_also_by_who_comes_
 
 
 def test_one_end_that_is_told_twice_makes_room_for_one_process() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     box = ranks["0:0:0"]
     ranks.coupling.watch("0:0:0", "b", 0)
     ranks.registry.rank_ended("b", 0, "killed")
@@ -402,7 +336,7 @@ def test_what_is_dropped_of_a_lost_rank_makes_room_for_the_next_one() -> None:
 
 
 def test_a_code_of_many_lives_is_heard_by_one_that_knows_of_none() -> None:
-    ranks = Exchange(running=())
+    ranks = JoinedMailboxes(running=())
     for life in (1, 2, 3, 4):
         ranks.registry.began("b", life)
         ranks.registry.ended("b", "done")
@@ -414,14 +348,14 @@ def test_a_code_of_many_lives_is_heard_by_one_that_knows_of_none() -> None:
 
 
 def test_what_is_received_again_and_again_is_no_flood() -> None:
-    box = Exchange()["0:0:0"]
+    box = JoinedMailboxes()["0:0:0"]
     for number in range(40):
         deliver_to(box, "0:1:0", number, "x" * (1 << 20))
         assert len(box.receive("b", 0, timeout=0).value) == 1 << 20
 
 
 def test_a_rank_that_deals_with_another_is_told_where_it_listens_once_it_does() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     watch = partial(ranks.coupling.watch, "0:0:0", "b")
     watch(0)
     ranks.coupling.listens("0:1:0")
@@ -435,7 +369,7 @@ def test_a_rank_that_deals_with_another_is_told_where_it_listens_once_it_does() 
 
 
 def test_nobody_asks_the_launcher_in_the_name_of_somebody_else() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     with pytest.raises(
         CallRefused, match="coupling.attach was called in the name of another member"
     ):
@@ -458,7 +392,7 @@ def test_nobody_asks_the_launcher_in_the_name_of_somebody_else() -> None:
 def test_nonsense_of_a_rank_is_refused_before_others_hear_of_it(
     operation: str, args: tuple[Any, ...]
 ) -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     ranks.log.clear()
     with pytest.raises(CallRefused):
         ranks.registry.handle_call("0:0:0", COUPLING, "coupling", operation, ("0:0:0", *args))
@@ -466,14 +400,14 @@ def test_nonsense_of_a_rank_is_refused_before_others_hear_of_it(
 
 
 def test_nothing_is_sent_where_the_connection_is_lost() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     ranks["0:0:0"].lose("it has gone")
     with pytest.raises(NotCoupled, match="it has gone"):
         ranks["0:0:0"].send(1, "b", 0, 0)
 
 
 def test_nobody_waits_when_the_connection_is_lost() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     waiting = later(lambda: ranks["0:0:0"].receive("b"))
     ranks["0:0:0"].lose("it has gone")
     with pytest.raises(NotCoupled, match="the connection was lost while a waits for a message"):
@@ -481,7 +415,7 @@ def test_nobody_waits_when_the_connection_is_lost() -> None:
 
 
 def test_a_value_that_cannot_travel_is_refused_before_anything_is_sent() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     with pytest.raises(NotSendable, match="cannot be sent to another process"):
         ranks["0:0:0"].send(threading.Lock(), "b", 0, 0)
     assert not ranks["0:1:0"].has(ANY)
@@ -497,7 +431,7 @@ def _explode() -> None:
 
 
 def test_a_value_that_cannot_be_rebuilt_says_where_it_came_from() -> None:
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     ranks["0:0:0"].send(Fragile(), "b", 0, 3)
     with pytest.raises(NotSendable, match="a message with tag 3 from rank 0 of a: cannot be rebu"):
         ranks["0:1:0"].receive("a")
@@ -505,7 +439,7 @@ def test_a_value_that_cannot_be_rebuilt_says_where_it_came_from() -> None:
 
 def test_a_long_wait_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> None:
     peers = Peers(("a", 0), 1, CodeDirectory(NAMES), {"a": (1, None), "b": (1, None)})
-    ranks = Exchange()
+    ranks = JoinedMailboxes()
     impatient = CouplingMailbox(
         peers, "0:0:0", ranks.coupling, ranks.mail_to("0:0:0"), report_after=0
     )
@@ -527,7 +461,7 @@ def test_a_long_wait_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) ->
 
 
 def test_a_value_of_more_arrays_than_a_message_has_parts_is_sent_all_the_same() -> None:
-    exchange = Exchange()
+    exchange = JoinedMailboxes()
     value = [np.zeros(OUT_OF_BAND, "u1") for _ in range(MOST_PARTS)]
     exchange["0:0:0"].send(value, "b", 0, 1)
     assert len(exchange["0:1:0"].receive("a", 0, 1).value) == len(value)

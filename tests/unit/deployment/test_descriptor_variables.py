@@ -141,3 +141,19 @@ def test_a_setting_needs_a_declared_variable(read: Any, name: str) -> None:
         f"test.xml:1: error[unknown-setting]: --set {name}=... sets a variable that the descriptor "
         f"does not declare{hint}"
     ]
+
+
+def test_a_setting_of_a_code_has_the_value_that_is_given_for_the_code(read: Any) -> None:
+    text = (
+        '<deployment><variable name="x" value="7"/><emulate/>'
+        '<application name="sea" script="a"><setting name="depth" value="${x}"/>'
+        '<setting name="note" value=""/></application></deployment>'
+    )
+    assert read(text).deployment.applications[0].settings == {"depth": "7", "note": ""}
+    given = read(text, settings={"sea.depth": "40"}).deployment
+    assert given.applications[0].settings == {"depth": "40", "note": ""}
+    found = read(text, settings={"sea.dept": "40"})
+    assert [str(one) for one in found.found] == [
+        "test.xml:1: error[unknown-setting]: --set sea.dept=... sets a variable that the "
+        "descriptor does not declare. did you mean 'sea.depth'?"
+    ]
