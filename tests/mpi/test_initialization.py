@@ -268,3 +268,20 @@ def test_an_mpi4py_that_is_too_old_is_refused_with_its_version(tmp_path: Path) -
     first = done.stderr.splitlines()[0]
     assert done.returncode == 1
     assert re.search(r"ImportError: mpi4py 3\.1\.4 in \S+ is too old: ranks need 4\.0", first)
+
+
+def test_threads_that_a_program_leaves_send_and_receive_until_they_end(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import threading, time\n"
+        "from mpi4py import MPI\n"
+        "world = MPI.COMM_WORLD\n"
+        "other = 1 - world.rank\n"
+        "world.Barrier()\n"
+        "def exchange():\n"
+        "    time.sleep(0.5)\n"
+        "    print(world.sendrecv(world.rank, other, source=other))\n"
+        "threading.Thread(target=exchange).start()\n"
+    )
+    done = gcm_deploy("--quiet", "--emulate", "2x1", program)
+    assert (done.returncode, sorted(done.stdout.split()), done.stderr) == (0, ["0", "1"], "")

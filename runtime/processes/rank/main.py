@@ -181,6 +181,9 @@ def _run_python(options: RankOptions) -> tuple[int, str, BaseException | None]:
     code, why, error = run_program(options.kind, options.path, options.arguments)
     if os.getpid() != rank:
         _end_as_child(code, error)
+    if not code:  # its threads may send and receive still; of a failure others should hear at once
+        with suppress(KeyboardInterrupt):
+            _await_threads()
     return code, why, error
 
 
