@@ -223,6 +223,8 @@ def _agreed(
         return {} if is_native else _refusal("ERR_PORT", f"{port_name!r} is no port of this run")
     if port.rank >= len(here().everybody):
         return _refusal("ERR_PORT", f"{port} is no port of this run")
+    if len(group) == len(here().everybody) and engine.newcomers is None:
+        return _refusal("ERR_PORT", "all ranks of the run are in this group: nobody can come")
     try:
         return _paired(comm, engine, side, port, group)
     except ProcessGone as gone:
