@@ -106,14 +106,25 @@ def seconds_or_none(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """Return a number of seconds above 0; raises ValueError for anything else."""
+    """Return a number of seconds above 0, or those of a duration as descriptors have it.
+
+    Raises ValueError for anything else.
+    """
     try:
         number = float(text)
     except ValueError:
-        number = 0.0
+        number = _duration(text)
     if not 0 < number < math.inf:
-        raise ValueError(f"'{text}' is not a number of seconds above 0")
+        raise ValueError(
+            f"'{text}' is not a number of seconds above 0, nor a time such as 90s, 5min or 1h"
+        )
     return number
+
+
+def _duration(text: str) -> float:
+    from gcm.documents import is_duration, seconds_of
+
+    return seconds_of(text) if is_duration(text) else 0.0
 
 
 def listed(file: str) -> tuple[str, ...]:

@@ -53,6 +53,12 @@ def test_a_host_to_detach_to_is_named_behind_an_equals_sign_only(
     assert (options.detach, (options.descriptor, options.arguments)) == (detach, rest)
 
 
+def test_seconds_may_be_written_as_a_descriptor_has_them() -> None:
+    words = ["--timeout", "1.5min", "--run-timeout", "2h", "--explain-waits", "5s", "g.xml"]
+    options = read_options(words)
+    assert (options.timeout, options.run_timeout, options.explain_waits) == (90.0, 7200.0, 5.0)
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
