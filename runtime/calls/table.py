@@ -49,7 +49,7 @@ CURES = {
     "handle": (
         "Give it MPI.COMM_CLUSTER, or another communicator of one cluster, and combine the results"
     ),
-    "processes": "Let the descriptor start all processes, or call it on MPI.COMM_SELF",
+    "processes": "Let the descriptor start all processes",
 }
 """What to do instead of a call that is refused, by the word in its row."""
 

@@ -37,7 +37,7 @@ MODULES = (
     "cco_obj_inter", "cco_buf_inter", "cco_nb_buf", "cco_nb_vec", "cco_ngh_buf", "cco_ngh_obj",
     "comm", "comm_inter", "comm_topo", "group", "request", "status", "pack", "msgspec", "op",
     "attributes", "errhandler", "ulfm", "util_pkl5", "rma", "rma_nb", "win", "io",
-    "file", "dynproc", "session", "p2p_buf_part",
+    "file", "dynproc", "session", "handle", "p2p_buf_part",
 )  # fmt: skip
 GRIDS = ("1+1", "2+2", "1+2|3")
 PLAIN = "plain"

@@ -112,6 +112,24 @@ def test_what_is_not_possible_says_what_to_use_instead(
     assert said == {0: ["True True"], 1: ["True True"]}
 
 
+@on("1+1")
+def test_spawning_inside_a_cluster_says_why_there_are_no_more_processes(shared: SharedGrid) -> None:
+    said = shared(
+        """
+        import sys
+        from mpi4py import MPI
+        try:
+            MPI.COMM_SELF.Spawn(sys.executable, ["-c", ""])
+        except MPI.Exception as error:
+            print(error.Get_error_class() == MPI.ERR_SPAWN, *error.__notes__)
+        """,
+    )
+    words = (
+        "True Spawn is not possible here: gcm-pmi has started the ranks of this cluster, and starts"
+    )
+    assert [line.startswith(words) for line in said[0] + said[1]] == [True, True]
+
+
 def test_abort_ends_the_whole_run_with_its_code(grid: Grid) -> None:
     said = grid(
         "1+1",

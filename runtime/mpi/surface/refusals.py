@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
@@ -35,11 +36,29 @@ class RefusedCalls:
     _members: CommunicatorMembers | None
 
 
+@contextmanager
+def _told_of_manager(call: str) -> Iterator[None]:
+    """Say why the process manager of a cluster starts no more processes, where it is `gcm-pmi`."""
+    try:
+        yield
+    except MPI.Exception as fault:
+        if "PMI_Spawn" not in str(fault):
+            raise
+        error = MPI.Exception(MPI.ERR_SPAWN)
+        error.add_note(
+            f"{call} is not possible here: gcm-pmi has started the ranks of this cluster, and"
+            " starts no more. Let the descriptor start all processes; or give the cluster"
+            " <mpi options=...>, so that its own mpiexec starts the ranks"
+        )
+        raise error from None
+
+
 def _refusal(name: str, instead: str) -> Callable[..., Any]:
     def refuse(self: RefusedCalls, *args: Any, **kwargs: Any) -> Any:
         if self._members is None and not here().has_replicas:
             reaches_out_by(name)
-            made = getattr(super(RefusedCalls, self), name)(*args, **kwargs)
+            with _told_of_manager(name):
+                made = getattr(super(RefusedCalls, self), name)(*args, **kwargs)
             return hand_down(self, made) if isinstance(made, MPI.Comm) else made  # type: ignore[arg-type]  # it is a part of one
         raise not_on_the_grid(name, instead)
 
