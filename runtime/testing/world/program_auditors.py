@@ -12,6 +12,9 @@ from runtime.testing.world.programs import expected
 PATIENCE = 5.0
 """Seconds for which a step may last longer where one is killed, beside what is computed."""
 
+MENDED = 10.0
+"""Seconds after a fault of a line in which ranks have found out and are connected again."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProgramFindings:
@@ -81,6 +84,7 @@ def _haste(made: ProgramFindings) -> Iterator[str]:
     if made.stuck or scenario.replicas == 1:
         return
     most = scenario.seconds + PATIENCE + 4 * scenario.told
+    most += sum(one.seconds + MENDED for one in scenario.cuts)
     for one in made.processes:
         for number, seconds in one.waited.items():
             if seconds > most:

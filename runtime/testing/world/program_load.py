@@ -63,6 +63,28 @@ class Death:
     is_newest: bool = False
 
 
+class LineFaultKind(StrEnum):
+    """What can be done to the lines between two sites."""
+
+    CUT = "cut"
+    CUT_ONE_WAY = "cut one way"
+    RESET = "reset"
+    """All connections are ended by something between."""
+    SWALLOW = "swallow"
+    """All connections are forgotten by something between, which tells neither end."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineFault:
+    """One fault of the lines from a site to another one, shorter than what a rank puts up with."""
+
+    kind: LineFaultKind
+    at: float
+    source: int
+    target: int
+    seconds: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class ProgramScenario:
     """All that is done in a world of programs; `seed` decides what is left to chance."""
@@ -72,6 +94,7 @@ class ProgramScenario:
     ranks: int
     steps: tuple[ProgramStep, ...]
     deaths: tuple[Death, ...] = ()
+    cuts: tuple[LineFault, ...] = ()
     latency: float = 1e-3
     rate: float = 1e9
     starts: float = 0.3
@@ -96,8 +119,9 @@ class ProgramScenario:
 
     @property
     def healed_at(self) -> float:
-        """When the last process is killed."""
-        return max((one.at for one in self.deaths), default=0.0)
+        """When the last process is killed, and the last line heals."""
+        healed = (one.at + one.seconds for one in self.cuts)
+        return max((*(one.at for one in self.deaths), *healed), default=0.0)
 
     @property
     def seconds(self) -> float:
@@ -112,10 +136,14 @@ class ProgramScenario:
         deaths = "; ".join(
             f"{'newest' if one.is_newest else one.target} at {one.at:.3f} s" for one in self.deaths
         )
+        cuts = "; ".join(
+            f"{one.kind} {one.source} to {one.target} at {one.at:.3f} s for {one.seconds:g}"
+            for one in self.cuts
+        )
         odd = f", step {self.odd_step} is odd at {self.odd_rank}" if self.odd_step >= 0 else ""
         return (
             f"a program of {self.ranks} ranks that is {self.kind}: {steps}{odd};"
-            f" killed: {deaths or 'none'}"
+            f" killed: {deaths or 'none'}; lines: {cuts or 'whole'}"
         )
 
 
@@ -139,6 +167,7 @@ def draw_program(seed: int) -> ProgramScenario:
         slowness=rng.choice((1.0, 1.5, 8.0)),
         fails_to_start=rng.choice((0.0, 0.0, 0.4)),
     )  # fmt: skip
+    made = replace(made, cuts=tuple(_cuts(rng, made)))
     reductions = [at for at, one in enumerate(made.steps) if one.kind is JointStep.ALLREDUCE]
     if kind is SurvivalKind.PLAIN:
         if reductions and rng.random() < 0.5:
@@ -177,11 +206,30 @@ def _deaths(rng: random.Random, made: ProgramScenario) -> list[Death]:
     return sorted(found, key=lambda one: one.at)
 
 
+def _cuts(rng: random.Random, made: ProgramScenario) -> list[LineFault]:
+    if rng.random() < 0.6:
+        return []
+    sites = made.replicas if made.replicas > 1 else made.ranks
+    span = min(10.0, 0.3 + sum(one.seconds for one in made.steps))
+    kinds = rng.sample(list(LineFaultKind), rng.choice((1, 2)))
+    found = []
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        kind = rng.choice(kinds)
+        lasts = kind in (LineFaultKind.CUT, LineFaultKind.CUT_ONE_WAY)
+        seconds = rng.choice((0.2, 1.0, 5.0)) if lasts else 0.0
+        source = rng.randrange(sites)
+        target = (source + rng.randrange(1, sites)) % sites
+        found.append(LineFault(kind, rng.uniform(0.0, span), source, target, seconds))
+    return sorted(found, key=lambda one: one.at)
+
+
 def smaller_programs(made: ProgramScenario) -> list[ProgramScenario]:
     """Return what is smaller, in one step."""
     found = []
     for at in range(len(made.deaths)):
         found.append(replace(made, deaths=made.deaths[:at] + made.deaths[at + 1 :]))
+    for at in range(len(made.cuts)):
+        found.append(replace(made, cuts=made.cuts[:at] + made.cuts[at + 1 :]))
     for at in range(len(made.steps)):
         if at != made.odd_step:
             odd = made.odd_step - (at < made.odd_step)
@@ -190,5 +238,7 @@ def smaller_programs(made: ProgramScenario) -> list[ProgramScenario]:
     if made.ranks > 2:
         fewer = made.ranks - 1
         steps = tuple(replace(one, root=one.root % fewer) for one in made.steps)
-        found.append(replace(made, ranks=fewer, steps=steps, odd_rank=made.odd_rank % fewer))
+        cuts = () if made.replicas == 1 else made.cuts
+        odd = made.odd_rank % fewer
+        found.append(replace(made, ranks=fewer, steps=steps, odd_rank=odd, cuts=cuts))
     return found

@@ -28,7 +28,13 @@ from runtime.rank_name import RankName
 from runtime.testing.world.engine import Actor, Effect, Event, World, WorldStuck
 from runtime.testing.world.network import Network
 from runtime.testing.world.program_auditors import ProgramFindings, audit_program
-from runtime.testing.world.program_load import Death, ProgramScenario, SurvivalKind
+from runtime.testing.world.program_load import (
+    Death,
+    LineFault,
+    LineFaultKind,
+    ProgramScenario,
+    SurvivalKind,
+)
 from runtime.testing.world.program_process import (
     KEEPER,
     SILENCE,
@@ -191,6 +197,8 @@ class ProgramWorld:
             self._begin(str(one), 1, world.rng.uniform(0.0, 0.05))
         for death in scenario.deaths:
             world.at(death.at, partial(self._strike, death))
+        for cut in scenario.cuts:
+            world.at(cut.at, partial(self._cut, cut))
 
     def run(self) -> None:
         """Let it run to its end."""
@@ -327,6 +335,22 @@ class ProgramWorld:
         if not self._may_go(one, there):
             return
         self._kill(one)
+
+    def _cut(self, cut: LineFault) -> None:
+        source, target = f"h{cut.source}", f"h{cut.target}"
+        self._note("lines", f"{cut.kind} {source} to {target} for {cut.seconds:g} s")
+        until = self.world.now + cut.seconds
+        match cut.kind:
+            case LineFaultKind.CUT:
+                self.network.cut(source, target, until)
+                self.network.cut(target, source, until)
+            case LineFaultKind.CUT_ONE_WAY:
+                self.network.cut(source, target, until)
+            case LineFaultKind.RESET | LineFaultKind.SWALLOW:
+                for one in self.network.open_of():
+                    if {each.host for each in one.ends} == {source, target}:
+                        is_told = cut.kind is LineFaultKind.RESET
+                        (self.network.reset if is_told else self.network.swallow)(one)
 
     def _kill(self, one: ProgramProcess) -> None:
         self._note(one.name, "is killed")
