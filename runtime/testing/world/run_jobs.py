@@ -4,18 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from gcm.records import dataclass
 from runtime.rank_name import RankName
+from runtime.testing.world.engine import World
+from runtime.testing.world.run_launcher import RunLauncher
+from runtime.testing.world.run_load import RunCluster
+from runtime.testing.world.run_ranks import ScriptedRank
 from runtime.testing.world.run_told import PlacePrepared
 from runtime.testing.world.told import LAUNCHER
 
-if TYPE_CHECKING:
-    from runtime.testing.world.run_world import RunWorld
-
 _STARTS = 0.2
 """Seconds from a grant until a front-end is started."""
+
+
+class QueuedRun(Protocol):
+    """The run whose clusters wait in queues."""
+
+    world: World
+    launcher: RunLauncher
+    clusters: dict[str, RunCluster]
+    opening: set[str]
+    """The places that wait in a queue, or whose front-ends are being started."""
+
+    def begin(self, name: str, job: int) -> None:
+        """Let the front-end of a cluster begin, unless that was given up."""
+
+    def is_up(self, cluster: str) -> bool:
+        """Tell whether the front-end of a cluster lives."""
+
+    def living(self, cluster: str) -> Sequence[ScriptedRank]:
+        """Return the processes of ranks of a cluster that have not ended."""
+
+    def kill_front_end(self, cluster: str, words: str) -> None:
+        """End a front-end with all below it, or give up that it is started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +65,7 @@ class JobFindings:
 class WorldQueue:
     """The jobs of all clusters that are behind a queue; each has a number in its cluster."""
 
-    def __init__(self, made: RunWorld) -> None:
+    def __init__(self, made: QueuedRun) -> None:
         self._made = made
         self.last: dict[str, int] = {}
         """Which job of a cluster is the last one that was asked for."""

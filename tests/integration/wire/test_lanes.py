@@ -26,7 +26,7 @@ DIALLER, LISTENER = "dialler", "listener"
 
 
 def fill(size: int, seed: int) -> bytes:
-    return random.Random(0).randbytes(size)
+    return random.Random(seed).randbytes(size)
 
 
 def checksum(data: bytes) -> str:

@@ -26,7 +26,7 @@ DIALLER, LISTENER = "dialler", "listener"
 
 
 def fill(size: int, seed: int) -> bytes:
-    return random.Random(0).randbytes(size)
+    return random.Random(seed).randbytes(size)
 
 
 over_tcp = pytest.mark.parametrize("ranks", ["tcp", "tls"], indirect=True)
