@@ -58,9 +58,10 @@ class HostList:
                 # Others hear it, and it did not answer here: that is not forgiven at once.
                 known.row = row
             self._known[name] = known
-        for name in [name for name in self._known if name not in alive]:
-            if is_complete or len(self._known) > self._most:
-                del self._known[name]
+        if is_complete or len(self._known) > self._most:
+            for name in [name for name in self._known if name not in alive]:
+                if is_complete or len(self._known) > self._most:
+                    del self._known[name]
 
     def learn_from_peer(self, rows: Iterable[Row]) -> None:
         """Take what another peer says: only hosts that are new here, and any other word of them.
@@ -89,6 +90,13 @@ class HostList:
             if known.until <= now and known.row.peer.role is MemberRole.PEER
         ]
 
+    def candidate(self, name: str, now: float) -> Member | None:
+        """Return a peer by its name if it may be there."""
+        known = self._known.get(name)
+        if known is None or known.until > now or known.row.peer.role is not MemberRole.PEER:
+            return None
+        return known.row.peer
+
     @property
     def supernodes(self) -> Sequence[Member]:
         """All supernodes that were ever heard of and are not known to have gone."""
@@ -112,9 +120,9 @@ class HostList:
 
 def text_of(hosts: HostList, own_incarnation: int) -> str:
     """Return the text of the file that keeps the list, and the number of the member's own lives."""
-    rows = [known.row.plain() for known in hosts.all]
-    document = {"format": FORMAT, "incarnation": own_incarnation, "rows": rows}
-    return json.dumps(document, indent=0, separators=(",", ":")) + "\n"
+    rows = (json.dumps(known.row.plain(), separators=(",", ":")) for known in hosts.all)
+    listed = ",\n".join(rows)  # `indent` would have it written in Python, ten times as slowly
+    return f'{{"format":{FORMAT},"incarnation":{own_incarnation},"rows":[\n{listed}\n]}}\n'
 
 
 def read_text(text: str) -> tuple[list[Row], int]:

@@ -200,16 +200,28 @@ class PeerMembership:
     def _due(self) -> list[Member]:
         """Return whom to measure now: a few, however many there are."""
         now = self._clock()
-        candidates = self.hosts.candidates(now)
-        by_name = {str(one.principal): one for one in candidates}
-        targets = [target_of(one) for one in candidates]
+        targets = _Targets(self.hosts.candidates(now))
         found = self.round_trips.next_targets(targets, now, self._chance.random)
-        return [by_name[one.peer] for one in found if one.peer in by_name]
+        members = (self.hosts.candidate(one.peer, now) for one in found)
+        return [one for one in members if one is not None]
 
     def _gossip(self) -> Talk[list[Row]]:
         yield CallMember("alive", (self.own.beat().plain(),))
         answer = yield CallMember("hosts", (self._settings.known_hosts,))
         return [Row.of(one)[0] for one in answer.get("rows", ())]
+
+
+class _Targets(Sequence[RttTarget]):
+    """What may be measured of members, made for those alone that are drawn of a thousand."""
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self._members = members
+
+    def __getitem__(self, at: Any) -> Any:
+        return target_of(self._members[at])
+
+    def __len__(self) -> int:
+        return len(self._members)
 
 
 def target_of(peer: Member) -> RttTarget:
