@@ -10,6 +10,7 @@ from gcm.components.declarations import is_immediate
 from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.components.wrapper import Wrapper
+from gcm.errors import IllegalLifeCycleError
 from gcm.interfaces.distribution import redistributes
 from gcm.interfaces.future import Future
 from gcm.interfaces.going_on import outside
@@ -63,7 +64,7 @@ class Mirror(Wrapper):
         """Return the port that sends the call to the node process."""
         port = self.mirrored.remote(interface.type).port(operation)
         queued = self.membrane.queues_calls and not self.serves_at_once(operation)
-        return _PortOfQueue(port) if queued else port
+        return _PortOfQueue(self, interface.name, port) if queued else port
 
     def _add_interface(self, declared: InterfaceType) -> ClientInterface | ServerInterface:
         made = _interface_there(self, declared)
@@ -158,18 +159,37 @@ class _PortOfQueue:
     it is stopped. So a stop waits for what the object serves, and not for its callers here.
     """
 
-    __slots__ = ("_port",)
+    __slots__ = ("_interface", "_owner", "_port")
 
-    def __init__(self, port: RemotePort) -> None:
+    def __init__(self, owner: Component, interface: str, port: RemotePort) -> None:
+        self._owner = owner
+        self._interface = interface
         self._port = port
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call and wait for the result."""
-        return outside(self._port, *args, **kwargs)
+        return outside(self._port, *args, **kwargs) if self._lives else self._refused().result()
 
     def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
         """Call and return at once with the future of the result."""
-        return self._port.submit(*args, **kwargs)
+        return self._port.submit(*args, **kwargs) if self._lives else self._refused()
+
+    @property
+    def _lives(self) -> bool:
+        return not self._owner.membrane.lifecycle.has_ended()
+
+    def _refused(self) -> Future[Any]:
+        """Return what a queue says that has ended: nothing leads to that any more."""
+        refused: Future[Any] = Future(f"{self._owner.path}.{self._interface}")
+        refused.set_exception(
+            IllegalLifeCycleError(
+                "the component has ended",
+                component=self._owner.path,
+                interface=self._interface,
+                state=self._owner.state,
+            )
+        )
+        return refused
 
 
 def _interface_there(
