@@ -77,8 +77,8 @@ def added(
 
 def _planned(file: str) -> AssemblyPlan:
     folder = str(Path(file).parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    if folder not in sys.path:  # behind all others: it may not hide modules of the run
+        sys.path.append(folder)
     found = Diagnostics()
     plan = plan_document(file, diagnostics=found)
     if plan is None or found.errors:

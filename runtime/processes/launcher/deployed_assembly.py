@@ -235,11 +235,30 @@ class DeployedAssembly:
                 cure=did_you_mean(addition.node, self._nodes)
                 or f"There is: {', '.join(sorted(self._nodes)) or 'none'}",
             )
-        with self._adding:
+        if not self._adding.acquire(blocking=False):
+            raise GridError(
+                "another component is being added just now",
+                cure="Add this one once that is started",
+            )
+        try:
             beside = {one.name: one for one in (root, *self._added)}
             made = added(addition, beside, self._factory.making_all_on(node))
             self._added.append(made)
+        except (TransportError, IllegalLifeCycleError) as error:
+            if self._is_ending or self._why_over:
+                raise self._ends(error) from error
+            raise
+        finally:
+            self._adding.release()
+        if self._is_ending:  # it came too late to be ended with the others
+            made.stop()
+            made.terminate()
+            raise self._ends()
         return made.path
+
+    def _ends(self, cause: Exception | None = None) -> GridError:
+        why = self._why_over or (str(cause) if cause else "")
+        return GridError("the run is ending, so nothing is added", cause=why)
 
     def _make_on(self, node: str, name: str, *what: Any) -> Component:
         if self._why_over or self._factory is None:
