@@ -11,7 +11,12 @@ from tests.integration.batch.oar_daemons import Oar
 from tests.integration.batch.site import HELLO, end_of, wait_until
 from tools.on_grids import COMMAND
 
-pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_oar]
+pytestmark = [
+    pytest.mark.mpi,
+    pytest.mark.needs_root,
+    pytest.mark.needs_oar,
+    pytest.mark.timeout(300),  # the first one waits for the daemons, 100 s on a busy machine
+]
 
 
 class TestOar(BatchSystemContract):
@@ -46,7 +51,6 @@ def test_a_script_of_oarsub_runs_a_program_on_all_of_its_nodes(oar: Oar) -> None
     wait_until(oar.is_given_back)
 
 
-@pytest.mark.timeout(230)
 def test_two_clusters_reserve_nodes_from_a_common_start_on(oar: Oar) -> None:
     path = oar.descriptor(HELLO, cluster=oar.cluster("saone"))
     code, said, errors = end_of(oar.start(path, "--verbose", "--summary"), 180)

@@ -144,6 +144,7 @@ def test_who_attaches_may_be_killed_and_come_back(
         assert attached.returncode == code
     (listed,) = json.loads(answer("list", "--format", "json")[1])
     assert (listed["name"], listed["state"]) == (name, "running")
+    await_true(lambda: answer("logs")[1].count("begun") == 2)  # a line is on its way for a moment
     assert sorted(answer("logs")[1].splitlines()) == ["begun 0", "begun 1"]
     (tmp_path / "end").touch()
     await_true(lambda: "ended, exit code 7" in answer("list")[1])
