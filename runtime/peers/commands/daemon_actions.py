@@ -19,7 +19,7 @@ from runtime.peers.contracts import StatusService
 from runtime.peers.credentials.credential import Credential
 from runtime.peers.daemon import boot, find_running, logging_to, serve
 from runtime.peers.daemon.talking import TalkHolder
-from runtime.peers.errors import PeerError, PeerUnreachable, of_file
+from runtime.peers.errors import PeerError, of_file
 from runtime.peers.membership import LabHosts, read_text
 from runtime.peers.model import Address, MemberRole, Principal
 from runtime.shown_text import LONGEST_CELL, shown, shown_table
@@ -172,12 +172,14 @@ def hosts(options: argparse.Namespace) -> int:
         print(json.dumps(found, indent=1))
     else:
         heads, width = ["host", "address", "share", "ms", ""], columns_of(sys.stdout)
-        print(shown_table(heads, map(_host_row, found), width=width), end="")
+        if found:
+            print(shown_table(heads, map(_host_row, found), width=width), end="")
         if status is None and told is None:
-            last = "these are the hosts that were known last" if found else "no host is known"
-            cure = "start one with gcm-peer supernode, or ask the keeper of the lab"
-            nobody = "no supernode has named hosts, and no daemon runs here"
-            print(f"{nobody}: {last}; {cure}", file=sys.stderr)
+            if found:
+                print("these are the hosts that were known last", file=sys.stderr)
+            elif not any(one.exists() for one in (_folder(options).credential, user_credential())):
+                cure = "join a lab (gcm-peer lab join FILE), or name a daemon: gcm-peer hosts HOST"
+                print(f"no daemon runs here, and there is no credential: {cure}", file=sys.stderr)
         elif told is None and not options.address and not options.supernode:
             nobody = "no supernode has named hosts"
             print(f"{nobody}: these are the hosts that this peer knows", file=sys.stderr)
@@ -191,8 +193,6 @@ def _of_a_supernode(options: argparse.Namespace, status: dict[str, Any] | None) 
     """
     try:
         return _named_by_a_supernode(options, status)
-    except PeerUnreachable:
-        return None  # who shows the others says so
     except PeerError as fault:
         print(f"gcm-peer: {fault}", file=sys.stderr)
         return None
