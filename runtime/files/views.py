@@ -45,7 +45,7 @@ class View:
     runs: tuple[Run, ...]
     extent: int
     size: int
-    """How many bytes of one file type are seen."""
+    """How many bytes of one file type are seen; none if a rank has no part in what others do."""
 
     @classmethod
     def of(cls, displacement: int, unit: int, runs: Sequence[Run], extent: int) -> View:
@@ -56,8 +56,8 @@ class View:
         """Raise FileFault for a view that MPI does not allow."""
         if self.displacement < 0:
             raise FileFault("ERR_ARG", f"the displacement {self.displacement} is negative")
-        if self.unit <= 0 or self.size <= 0:
-            raise FileFault("ERR_ARG", "the elementary type or the file type has no bytes")
+        if self.unit <= 0:
+            raise FileFault("ERR_ARG", "the elementary type has no bytes")
         if self.size % self.unit:
             raise FileFault(
                 "ERR_ARG",
@@ -73,7 +73,14 @@ class View:
             raise FileFault("ERR_ARG", text)
 
     def runs_of(self, offset: int, size: int) -> list[Run]:
-        """Return where some bytes from an offset on are in the file."""
+        """Return where some bytes from an offset on are in the file.
+
+        Raises FileFault if nothing is seen there.
+        """
+        if not self.size:
+            if size:
+                raise FileFault("ERR_ARG", f"{size} bytes have no place in a view without bytes")
+            return []
         at = offset * self.unit
         base = self.displacement
         if len(self.runs) == 1 and self.size == self.extent:
@@ -97,6 +104,8 @@ class View:
 
     def byte_of(self, offset: int) -> int:
         """Return the place of an offset in the file."""
+        if not self.size:
+            return self.displacement
         tile, within = divmod(offset * self.unit, self.size)
         rest = split(self.runs, within)[1] if within else self.runs
         return self.displacement + tile * self.extent + rest[0].start
@@ -107,6 +116,8 @@ class View:
         >>> View.of(100, 2, [block(2, 2)], 4).units_before(107)
         2
         """
+        if not self.size:
+            return 0
         tiles, within = divmod(max(0, end - self.displacement), self.extent)
         seen = tiles * self.size + bytes_before(self.runs, within)
         return -(-seen // self.unit)

@@ -58,7 +58,7 @@ def test_runs_of_a_view_are_its_bytes_one_by_one(seed: int) -> None:
     [
         (View.of(-1, 1, [block(0, 1)], 1), "the displacement -1 is negative"),
         (View.of(0, 4, [block(0, 6)], 8), "6 bytes has no whole number of elementary types of 4"),
-        (View.of(0, 1, [], 0), "has no bytes"),
+        (View.of(0, 0, [], 0), "has no bytes"),
         (View.of(0, 1, [block(4, 1), block(0, 1)], 5), "do not ascend"),
         (View.of(0, 1, [block(-4, 1)], 5), "are negative"),
         (View.of(0, 1, [block(0, 2), block(6, 2)], 5), "5 bytes apart, overlap"),
@@ -75,3 +75,11 @@ def test_a_file_is_bytes_at_first() -> None:
     BYTES.check()
     assert BYTES.runs_of(5, 3) == [block(5, 3)]
     assert BYTES.units_before(7) == 7
+
+
+def test_a_rank_may_see_nothing_of_a_file_and_access_nothing() -> None:
+    view = View.of(8, 4, [], 28)
+    view.check()
+    assert (view.runs_of(0, 0), view.byte_of(3), view.units_before(100)) == ([], 8, 0)
+    with pytest.raises(FileFault, match="4 bytes have no place in a view without bytes"):
+        view.runs_of(0, 4)
