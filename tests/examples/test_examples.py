@@ -56,7 +56,7 @@ SAYS = {
         "three on disk",
         "3 calls seen by meter",
         "1 interceptor on store",
-        "'meter' cannot be removed",
+        "'meter' cannot be removed from the membrane: it is started",
     ],
     "08_collective_calls": [
         "one_to_one: [1, 4, 9]",
