@@ -201,7 +201,7 @@ def _jobs(world: RunFindings) -> Iterator[str]:
     """A run ends before its jobs do, asks for others as often as it may, and tells its ranks."""
     jobs = world.launcher.jobs
     for name in world.jobs.outlived:
-        yield f"the job of {name} was ended by its walltime, and the run went on"
+        yield f"the job of {name} was ended by its walltime, and ranks ran in it"
     for name, cluster in world.clusters.items():
         if jobs[name] > 1 + cluster.again:
             yield f"{jobs[name]} jobs were asked for in place of {name}, not {1 + cluster.again}"

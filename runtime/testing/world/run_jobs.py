@@ -56,7 +56,7 @@ class JobFindings:
     """What is known of the jobs of a run at its end."""
 
     outlived: Sequence[str]
-    """The clusters whose jobs were ended by their walltimes while the run went on."""
+    """The clusters whose jobs were ended by their walltimes while ranks ran there."""
     ended: Sequence[EndedJob]
     limits: Mapping[str, float]
     """When the job of a process of a rank ends at the latest, where that is limited."""
@@ -102,21 +102,22 @@ class WorldQueue:
         self._end(cluster, "it was cancelled")
 
     def _outlive(self, cluster: str, job: int) -> None:
-        """End a job whose walltime is over."""
-        is_running = self._made.launcher.is_running
-        if self.last[cluster] == job and self._end(cluster, "its walltime is over") and is_running:
+        """End a job whose walltime is over, unless another one has followed it."""
+        made = self._made
+        if self.last[cluster] != job:
+            return
+        if made.launcher.is_running and made.living(cluster):
             self._outlived.append(cluster)
+        self._end(cluster, "its walltime is over")
 
-    def _end(self, cluster: str, why: str) -> bool:
-        """End a job with all that it runs; return whether it was there."""
+    def _end(self, cluster: str, why: str) -> None:
+        """End a job with all that it runs."""
         made = self._made
         if cluster in made.opening:
             made.opening.remove(cluster)
             made.world.tell(LAUNCHER, PlacePrepared(cluster, f"the job was ended: {why}"))
-            return True
-        was_up = made.is_up(cluster)
-        made.kill_front_end(cluster, why)
-        return was_up
+        else:
+            made.kill_front_end(cluster, why)
 
     def findings(self) -> JobFindings:
         """Return what there is to be audited."""
