@@ -34,6 +34,7 @@ from runtime.mpi.values.faults import check_kind
 __all__ = ["COMM_TYPE_CLUSTER", "COMM_TYPE_SITE", "Creation"]
 
 _recovering: Any = LazyModule("runtime.mpi.communicators.recovering")
+_native_rank, _native_size = MPI.Comm.Get_rank, MPI.Comm.Get_size  # programs ask in their loops
 
 
 class Creation(Splitting):
@@ -44,12 +45,12 @@ class Creation(Splitting):
     def Get_size(self) -> int:
         """Return the number of processes in the group of this one."""
         members = members_behind(self)
-        return MPI.Comm.Get_size(self) if members is None else len(members.group)
+        return _native_size(self) if members is None else len(members.group)
 
     def Get_rank(self) -> int:
         """Return the rank of this process."""
         members = members_behind(self)
-        return MPI.Comm.Get_rank(self) if members is None else members.rank
+        return _native_rank(self) if members is None else members.rank
 
     def Get_group(self) -> MPI.Group:
         """Return the group of this process."""
