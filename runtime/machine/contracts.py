@@ -14,9 +14,9 @@ A contract has one class for each direction in which it is called. Between the c
 machine go `Membership`, `Health` and `References` upwards, `Views`, `Control` and `Routes`
 downwards. Front-ends tell the launcher what happens by `Reports`, and it tells them what to do by
 `Orders`. What only the launcher can decide ranks ask it themselves, by `Appeals`, to some of which
-it has `Answers`; those of coupled codes also by `Coupling`, which it answers with `CouplingNews`,
-and they send each other `Mail`. `runtime.machine.authority` says which of these calls a front-end
-passes on unopened.
+it has `LauncherAnswers`; those of coupled codes also by `Coupling`, which it answers with
+`CouplingNews`, and they send each other `Mail`. `runtime.machine.authority` says which of these
+calls a front-end passes on unopened.
 
 All operations are notifications: nobody waits for an answer, and those of one sender arrive in the
 order in which they were sent. They are carried out at once by the thread that receives them, so
@@ -141,11 +141,11 @@ class Appeals(Protocol):
     def asks_for_name(self, member: str, number: int, kind: str, name: str, port: str) -> None:
         """Publish, take back or look up the name of a port; `kind` is a `NameRequest`.
 
-        `Answers.name_answered` with the number is the answer.
+        `LauncherAnswers.name_answered` with the number is the answer.
         """
 
 
-class Answers(Protocol):
+class LauncherAnswers(Protocol):
     """From the launcher to one rank: what it has asked for, and waits for."""
 
     def name_answered(self, number: int, answer: int, port: str) -> None:
@@ -478,7 +478,7 @@ CONTRACTS: dict[type, str] = {
     Views: "views",
     Health: "health",
     Appeals: "appeals",
-    Answers: "answers",
+    LauncherAnswers: "answers",
     References: "references",
     Control: "control",
     Routes: "routes",

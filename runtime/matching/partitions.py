@@ -6,7 +6,7 @@ from gcm.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Partitioning:
     """A message in equal parts, which a side marks or asks for one by one: `size` bytes each."""
 
     parts: int
@@ -20,20 +20,20 @@ class Cut:
     def place(self, part: int) -> slice:
         """Return where a part lies.
 
-        >>> Cut(3, 4).place(1)
+        >>> Partitioning(3, 4).place(1)
         slice(4, 8, None)
         """
         return slice(part * self.size, (part + 1) * self.size)
 
-    def needed_for(self, other: Cut, part: int) -> range:
+    def needed_for(self, other: Partitioning, part: int) -> range:
         """Return the parts of this cut, the sender's, that a part of the receiver's consists of.
 
         What the sender has nothing for is there once everything is.
 
-        >>> Cut(4, 3).needed_for(Cut(3, 4), 1)
+        >>> Partitioning(4, 3).needed_for(Partitioning(3, 4), 1)
         range(1, 3)
-        >>> Cut(2, 3).needed_for(Cut(3, 4), 2), Cut(2, 0).needed_for(Cut(3, 0), 1)
-        (range(0, 2), range(0, 2))
+        >>> Partitioning(2, 3).needed_for(Partitioning(3, 4), 2)
+        range(0, 2)
         """
         if self == other:
             return range(part, part + 1)

@@ -11,10 +11,10 @@ from runtime.machine.authority import TO_RANKS
 from runtime.machine.calls import CallRefused, DispatchTable, stub
 from runtime.machine.contracts import (
     CONTRACTS,
-    Answers,
     CodeRoutes,
     Coupling,
     CouplingNews,
+    LauncherAnswers,
     Mail,
 )
 from runtime.machine.paths import COUPLING, LAUNCHER, RANKS, clustering_path
@@ -42,7 +42,7 @@ LAST_CALL_TIMEOUT = 1.0  # seconds for the call that is served when the rank end
 _LATER = 1.25
 """How much later than its front-end a rank gives the other up, so that this one knows the cause."""
 
-_ANSWERS = CONTRACTS[Answers]
+_ANSWERS = CONTRACTS[LauncherAnswers]
 _MAIL, _NEWS, _CODE_ROUTES = CONTRACTS[Mail], CONTRACTS[CouplingNews], CONTRACTS[CodeRoutes]
 
 _log = logger(__name__)
@@ -173,9 +173,9 @@ class RankLink:
             if self._lost:
                 lose(self._lost)
 
-    def hear_answers(self, answers: Answers) -> None:
+    def hear_answers(self, answers: LauncherAnswers) -> None:
         """Dispatch what the launcher answers; to be called before anything is asked."""
-        self._dispatch.serve(Answers, answers)
+        self._dispatch.serve(LauncherAnswers, answers)
 
     def wait_for_go(self) -> None:
         """Serve calls of the front-end until the program may run; raises ChannelClosed."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.matching.partitions import Cut
+from runtime.matching.partitions import Partitioning
 from runtime.mpi.errors import report, tell
 from runtime.mpi.point_to_point.sends import checked
 from runtime.mpi.progress.landings import InMemory
@@ -89,10 +89,10 @@ def _are_valid(m: CommunicatorMembers, partitions: int) -> bool:
     return False
 
 
-def _read(buf: Any, partitions: int, *, readonly: bool) -> tuple[Spec, Cut]:
+def _read(buf: Any, partitions: int, *, readonly: bool) -> tuple[Spec, Partitioning]:
     """Return all of a message, and how it is cut."""
     part = read(buf, readonly=readonly, blocks=partitions)
-    cut = Cut(partitions, part.nbytes)
+    cut = Partitioning(partitions, part.nbytes)
     return (part if partitions == 1 else part.resized(part.count * partitions)), cut
 
 
@@ -157,7 +157,7 @@ class Parts:
 
     _operation: Operation | None = None
 
-    def __init__(self, channel: CommunicatorMembers, whole: Spec, cut: Cut) -> None:
+    def __init__(self, channel: CommunicatorMembers, whole: Spec, cut: Partitioning) -> None:
         self._m, self._whole, self._cut = channel, whole, cut
 
     def begin(self) -> Operation:
@@ -196,7 +196,9 @@ class SentParts(Parts):
 
     _operation: PartsSend | None = None
 
-    def __init__(self, channel: CommunicatorMembers, dest: int, whole: Spec, cut: Cut) -> None:
+    def __init__(
+        self, channel: CommunicatorMembers, dest: int, whole: Spec, cut: Partitioning
+    ) -> None:
         super().__init__(channel, whole, cut)
         self._dest = dest
         said = _CUT.pack(cut.parts, cut.size)
@@ -274,7 +276,7 @@ class ReceivedParts(Parts):
     _operation: PartsReceive | None = None
 
     def __init__(
-        self, channel: CommunicatorMembers, there: tuple[int, int], whole: Spec, cut: Cut
+        self, channel: CommunicatorMembers, there: tuple[int, int], whole: Spec, cut: Partitioning
     ) -> None:
         super().__init__(channel, whole, cut)
         self._there = there
@@ -309,11 +311,11 @@ class PartsReceive(Operation):
         there: tuple[int, int],
         told: Operation,
         whole: Spec,
-        cut: Cut,
+        cut: Partitioning,
     ) -> None:
         super().__init__()
         self._m, self._there, self._told, self._whole, self._cut = m, there, told, whole, cut
-        self._sent: Cut | None = None
+        self._sent: Partitioning | None = None
         self._receives: list[Operation] = []
         view = whole.view
         self._memory = memoryview(bytearray(cut.nbytes)) if view is None else view
@@ -341,7 +343,7 @@ class PartsReceive(Operation):
             self.finish(self._told.error)
             return
         if self._sent is None:
-            self._sent = Cut(*_CUT.unpack(bytes(self._told.data or b"")))
+            self._sent = Partitioning(*_CUT.unpack(bytes(self._told.data or b"")))
             if self._sent.nbytes > self._cut.nbytes:
                 self.finish(self._too_long(self._sent))
                 return
@@ -353,7 +355,7 @@ class PartsReceive(Operation):
         elif not left:
             self._land(self._sent)
 
-    def _too_long(self, sent: Cut) -> MPI.Exception:
+    def _too_long(self, sent: Partitioning) -> MPI.Exception:
         error = MPI.Exception(MPI.ERR_TRUNCATE)
         error.add_note(
             f"the sender has {sent.parts} partitions of {sent.size} bytes, the receiver"
@@ -361,7 +363,7 @@ class PartsReceive(Operation):
         )
         return error
 
-    def _post(self, sent: Cut) -> None:
+    def _post(self, sent: Partitioning) -> None:
         """Receive the parts that the sender makes."""
         for part in range(sent.parts):
             landing, tag = InMemory(self._memory[sent.place(part)]), _CUT_TAG + 1 + part
@@ -369,7 +371,7 @@ class PartsReceive(Operation):
                 self._m.engine.receive(self._m, self._there[0], tag, landing, inner=True)
             )
 
-    def _land(self, sent: Cut) -> None:
+    def _land(self, sent: Partitioning) -> None:
         if self._whole.view is None:
             self._whole.unpack(self._memory[: sent.nbytes])
         self.source, self.tag = self._there

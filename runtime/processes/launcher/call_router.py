@@ -17,7 +17,7 @@ from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.hosting.host import Host
 from runtime.machine.authority import is_for_launcher
 from runtime.machine.calls import stub
-from runtime.machine.contracts import CONTRACTS, Answers, CouplingNews, Mail, Views
+from runtime.machine.contracts import CONTRACTS, CouplingNews, LauncherAnswers, Mail, Views
 from runtime.machine.paths import CLUSTERING, GRID, LAUNCHER, RANKS, clustering_path, host_of
 from runtime.part_names import site_of
 from runtime.processes.launcher.place import ClusterPlace
@@ -119,9 +119,9 @@ class CallRouter:
         """Return what brings a rank news of other codes."""
         return stub(CouplingNews, partial(self._send, rank_path(rank), LAUNCHER, now=True))
 
-    def answers_to(self, rank: str) -> Answers:
+    def answers_to(self, rank: str) -> LauncherAnswers:
         """Return what brings a rank the answers to its appeals."""
-        return stub(Answers, partial(self._send, rank_path(rank), LAUNCHER, now=True))
+        return stub(LauncherAnswers, partial(self._send, rank_path(rank), LAUNCHER, now=True))
 
     def mail_to(self, path: str) -> Mail:
         """Return what brings a rank messages of the program here."""

@@ -32,6 +32,7 @@ PARSERS = {
     "runtime/peers/credentials/credential.py": "the head of a credential, which has several lines",
     "runtime/peers/model.py": "role:name of a member, HOST:PORT of one",
     "runtime/peers/watching/view.py": "program:digest, the name of an application",
+    "runtime/ports/desk.py": "scheme:rank:number, the name of a port",
     "runtime/processes/front_end/memory_kills.py": "the lines of /proc/self/cgroup",
     "runtime/rank_name.py": "the names of ranks and clusters",
     "runtime/step_name.py": "the names of steps",
