@@ -20,7 +20,7 @@ VISITS = 3
 
 def model(own: MPI.Intracomm) -> None:
     """Compute, and let somebody in after each step."""
-    port = None
+    port = ""
     if own.rank == 0:
         port = MPI.Open_port()
         MPI.Publish_name("model", port)
@@ -31,7 +31,7 @@ def model(own: MPI.Intracomm) -> None:
         sum_of_all = own.allreduce(state)
         visitors.bcast(sum_of_all, MPI.ROOT if own.rank == 0 else MPI.PROC_NULL)
         visitors.Disconnect()
-    if port is not None:
+    if port:
         MPI.Unpublish_name("model", port)
         MPI.Close_port(port)
 
@@ -39,7 +39,7 @@ def model(own: MPI.Intracomm) -> None:
 def visitors(own: MPI.Intracomm) -> None:
     """Ask for the state of the model again and again."""
     for visit in range(VISITS):
-        port = look_up("model") if own.rank == 0 else None
+        port = look_up("model") if own.rank == 0 else ""
         model_there = own.Connect(port)
         state = model_there.bcast(None, 0)
         model_there.Disconnect()
