@@ -36,6 +36,7 @@ KNOWN_TO_SCHEMA = {
     "bad-choice",
     "bad-duration",
     "bad-share",
+    "bad-port",
 }
 
 
