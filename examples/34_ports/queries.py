@@ -62,7 +62,7 @@ def main() -> None:
     """Be one of the two codes."""
     world = MPI.COMM_WORLD
     is_model = world.rank < world.size // 2
-    own = world.Split(is_model, world.rank)
+    own = MPI.Intracomm(world.Split(is_model, world.rank))
     if is_model:
         model(own)
     else:
