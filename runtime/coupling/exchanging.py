@@ -42,20 +42,28 @@ class RankPorts:
         me = self._mailbox.peers.me
         links = _links_of(me[0], name, self._mailbox.peers.directory.links)
         takes = links[0].taker.code == me[0]
-        if type(every) is not int or every < 1:
-            raise LayoutFault(f"every={every!r} is no number of calls", cure="Give 1 or more")
-        rows = _rows_of(array, written=takes)
+        ends = [self._end_of(link) for link in links]
         turn = self._turns.get(name, 0)
         self._turns[name] = turn + 1
-        if turn % every:
-            return False
-        share = share_of(rows, layout)
-        for link in links:
-            end = self._ends.get(link)
-            if end is None:
-                end = self._ends[link] = _LinkEnd(self._mailbox, link)
+        try:
+            if type(every) is not int or every < 1:
+                raise LayoutFault(f"every={every!r} is no number of calls", cure="Give 1 or more")
+            rows = _rows_of(array, written=takes)
+            if turn % every:
+                return False
+            share = share_of(rows, layout)
+        except LayoutFault as fault:
+            for end in ends:
+                end.fail(fault)
+            raise
+        for end in ends:
             end.move(rows, share)
         return True
+
+    def _end_of(self, link: PortLink) -> _LinkEnd:
+        if link not in self._ends:
+            self._ends[link] = _LinkEnd(self._mailbox, link)
+        return self._ends[link]
 
 
 class _Declaration(NamedTuple):
@@ -64,7 +72,18 @@ class _Declaration(NamedTuple):
     life: int
     given: int | None
     """How many exchanges this process has given; None before its first one."""
-    share: ArrayShare
+    share: ArrayShare | None
+    fault: str = ""
+    """Why it has nothing that could be exchanged."""
+
+
+class _Ended(NamedTuple):
+    """What the head answers in place of declarations: who has ended, so that they are not all."""
+
+    what: str
+    code: str
+    rank: int | None
+    cause: str
 
 
 class _Agreement:
@@ -77,13 +96,19 @@ class _Agreement:
         self, link: PortLink, told: dict[Peer, _Declaration], me: Peer, changes: int
     ) -> None:
         """Compare what all ranks have declared; raises LayoutFault."""
+        for (code, rank), one in sorted(told.items()):
+            if one.share is None:
+                raise LayoutFault(f"rank {rank} of {code} cannot exchange {link}: {one.fault}")
         self.lives = {peer: one.life for peer, one in told.items()}
         self.epoch = sum(self.lives.values())
         self.share = told[me].share
         self.changes = changes
         """How much had changed among all codes when it was last found to hold."""
         gives, takes = (
-            Dealing(code, [one.share for peer, one in sorted(told.items()) if peer[0] == code])
+            Dealing(
+                code,
+                [one.share for peer, one in sorted(told.items()) if one.share and peer[0] == code],
+            )
             for code in (link.giver.code, link.taker.code)
         )
         check_pair(gives, takes)
@@ -127,12 +152,23 @@ class _LinkEnd:
                 message = self._mailbox.receive(self._other, rank, tag, fault=self._fault)
                 rows[places] = message.value
 
+    def fail(self, fault: LayoutFault) -> None:
+        """Tell others, who wait to agree, that this rank has nothing that could be exchanged."""
+        if self._agreed is None:
+            mine = _Declaration(self._peers.incarnation, self._given, None, str(fault))
+            with suppress(CouplingError):  # what this rank raises is its own fault
+                if self._me == self._head:
+                    self._lead(mine)
+                else:  # it needs no answer
+                    self._mailbox.send(mine, *self._head, self._tag(0))
+
     # -- agreeing ----------------------------------------------------------------------------------
 
     def _agreement(self, share: ArrayShare) -> _Agreement:
         known = self._agreed
         if known is not None and self._outlived(known) is None:
             if share != known.share:
+                assert known.share is not None, "it has agreed"
                 raise LayoutFault(
                     f"the array of {self._link} is not what it was at the first call:"
                     f" {_words(share)}, and not {_words(known.share)}",
@@ -158,8 +194,8 @@ class _LinkEnd:
             return self._is_new(self._head) if is_new else None
 
         told = self._mailbox.receive(*self._head, tag, fault=is_another).value
-        if isinstance(told, str):
-            raise CouplingError(told)
+        if isinstance(told, _Ended):
+            raise CodeEnded(told.what, code=told.code, rank=told.rank, cause=told.cause)
         found: dict[Peer, _Declaration] = told
         return found
 
@@ -175,7 +211,7 @@ class _LinkEnd:
             while missing := [peer for peer in everybody if not self._is_current(peer, told)]:
                 told[missing[0]] = self._mailbox.receive(*missing[0], tag).value
         except CodeEnded as ended:
-            self._answer(told, str(ended))
+            self._answer(told, _Ended(ended.what, ended.code, ended.rank, ended.cause))
             raise
         self._answer(told, told)
         return told
@@ -185,7 +221,9 @@ class _LinkEnd:
         return peer in told and told[peer].life >= life
 
     def _answer(self, told: dict[Peer, _Declaration], answer: object) -> None:
-        for peer in told.keys() - {self._me}:
+        for peer, declared in told.items():
+            if peer == self._me or declared.share is None:
+                continue
             with suppress(CodeEnded):  # it needs no answer any more
                 self._mailbox.send(answer, *peer, self._tag(0))
 

@@ -221,6 +221,18 @@ def test_arrays_that_do_not_fit_are_told_to_all_ranks_of_both_codes() -> None:
     }
 
 
+def test_what_one_rank_has_wrong_is_told_to_all_as_its_own() -> None:
+    codes = Coupled()
+    futures = codes.all(
+        sea=lambda ports, rank: ports.exchange("heat", np.zeros(3), BLOCKS, 1),
+        air=lambda ports, rank: ports.exchange("below", [1.0] if rank else np.zeros(2), BLOCKS, 1),
+    )
+    told = [str(one).partition(". ")[0] for one in failures(futures)]
+    own = "a list cannot be exchanged"
+    of_one = f"rank 1 of air cannot exchange sea.heat to air.below: {own}"
+    assert told == [of_one, of_one, of_one, own, own]
+
+
 def test_an_array_that_changes_its_size_is_refused_where_it_does() -> None:
     codes = Coupled()
     for one in codes.all(
@@ -263,7 +275,9 @@ def test_a_rank_that_ends_before_the_first_exchange_ends_that_of_all_others() ->
     futures = codes.all(sea=lambda ports, rank: ports.exchange("heat", np.zeros(3), BLOCKS, 1))
     codes.boxes.registry.rank_ended("air", 0, "exit code 3")
     codes.boxes.registry.ended("air", "exit code 3")
-    assert all("air has ended while" in str(one) for one in failures(futures))
+    for one in failures(futures):
+        assert isinstance(one, CodeEnded)
+        assert (one.code, one.cause) == ("air", "exit code 3")
 
 
 def test_codes_agree_again_once_a_rank_is_another_process() -> None:
