@@ -212,9 +212,15 @@ class KeptFolder:
     """
 
     cluster: str
-    where: str
+    host: str
+    folder: str
     command: str
     owner: str = ""
+
+    @property
+    def where(self) -> str:
+        """The folder and its host in one word."""
+        return f"{self.host}:{self.folder}"
 
     @property
     def staying(self) -> str:
@@ -222,11 +228,6 @@ class KeptFolder:
         if not self.owner:
             return f", and stay in {self.where}"
         return f"; what its ranks have written, if anything, stays on {self.owner} in {self.folder}"
-
-    @property
-    def folder(self) -> str:
-        """The folder on its host."""
-        return self.where.rpartition(":")[2]
 
     @property
     def cure(self) -> str:
