@@ -212,15 +212,11 @@ class KeptFolder:
     """
 
     cluster: str
-    host: str
-    folder: str
+    where: str
     command: str
     owner: str = ""
-
-    @property
-    def where(self) -> str:
-        """The folder and its host in one word."""
-        return f"{self.host}:{self.folder}"
+    folder: str = ""
+    """The folder on its host, where there is an owner."""
 
     @property
     def staying(self) -> str:

@@ -211,11 +211,11 @@ class FolderAtPlace:
         make = shlex.join(("mkdir", "-p", target))
         if not is_here and not hops:  # the user has a way of his own to copy it
             command = f"{make} && {shlex.join(('scp', '-r', f'{host}:{work}/.', target))}"
-            return KeptFolder(self.cluster.path, host, work, command, self.cluster.peer)
+            return KeptFolder(self.cluster.path, f"{host}:{work}", command, self.cluster.peer, work)
         send = over_ssh(hops, ("tar", "-C", work, "-cf", "-", "."))
         receive = ("tar", "-C", target, "--no-same-owner", "-xf", "-")
         command = f"{make} && {shlex.join(send)} | {shlex.join(receive)}"
-        return KeptFolder(self.cluster.path, host, work, command)
+        return KeptFolder(self.cluster.path, f"{host}:{work}", command)
 
 
 def _apart(home: str, cluster: DeployedCluster) -> str:
@@ -272,4 +272,4 @@ class FolderHere:
         target = _apart(home, self.cluster)
         copy = ("cp", "-R", os.path.join(self._path, "."), target)
         command = f"{shlex.join(('mkdir', '-p', target))} && {shlex.join(copy)}"
-        return KeptFolder(self.cluster.path, os.uname().nodename, self._path, command)
+        return KeptFolder(self.cluster.path, f"{os.uname().nodename}:{self._path}", command)

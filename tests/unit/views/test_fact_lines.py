@@ -105,7 +105,7 @@ FACTS = [
     Fact(2.5, "", TunnelTraffic("s/cedar", "s/fir", 1, 2, 3, 0.25)),
     Fact(2.5, "/app/a", ComponentReport("/app/a", "n1", "host", 7)),
     Fact(2.5, "0:0", HeldNodes("s/cedar", "17", 2, 8, 90.0)),
-    Fact(2.5, "s/cedar", Results("s/cedar", 2, 9, ("out",), kept=KeptFolder("s", "h", "w", "ssh"))),
+    Fact(2.5, "s/cedar", Results("s/cedar", 2, 9, ("out",), kept=KeptFolder("s", "w", "ssh"))),
     Fact(3.0, "0:0:1", RankResult(139, 11)),
     Fact(
         3.0, "", RunEnded(139, ("it failed",), FirstCause(DEATH, "killed", "n1", 77, 1, "rank 1"))
