@@ -183,6 +183,8 @@ class Reactor:
                 del self._watched[descriptor]
                 with contextlib.suppress(OSError):  # it may have been closed
                     self._poll.unregister(descriptor)
+        if events & READ and descriptor in DECRYPTED:
+            self._rouse()  # the system knows nothing of what another thread has left there
 
     def at_close(self, key: object, callback: Callback | None) -> None:
         """Call `callback` before the thread ends; None takes it back. On the reactor's thread."""

@@ -10,8 +10,9 @@ from functools import partial
 
 import pytest
 
+from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.errors import TransportError
-from runtime.transport.reactor import READ, WRITE, Reactor
+from runtime.transport.reactor import IDLE, READ, WRITE, Reactor
 
 LONG = 10.0
 
@@ -75,6 +76,22 @@ def test_a_descriptor_is_watched_only_for_what_was_asked() -> None:
         assert events.get(timeout=LONG) == READ
         reactor.soon(lambda: reactor.watch(left.fileno(), 0, ready))
     assert events.empty()
+
+
+def test_what_another_thread_has_decrypted_and_left_is_told_although_the_system_is_silent() -> None:
+    left, right = socket.socketpair()
+    called = threading.Event()
+    with left, right, Reactor() as reactor:
+        reactor.watch(left.fileno(), IDLE, lambda _: called.set())
+        while not reactor._sleeps:  # as it does while a thread that waits for an answer reads
+            pass
+        try:
+            DECRYPTED.add(left.fileno())
+            reactor.watch(left.fileno(), READ, lambda _: called.set())
+            assert called.wait(5)
+        finally:
+            DECRYPTED.discard(left.fileno())
+            reactor.watch(left.fileno(), 0, lambda _: None)
 
 
 def test_an_idle_reactor_sleeps() -> None:
