@@ -72,6 +72,8 @@ class RankLoop(ABC):
         if self._is_due or (self._deadline is not None and self.now() >= self._deadline):
             self._run_due()
             happened = True
+        if DECRYPTED and self._sleepers and not DECRYPTED.isdisjoint(handlers):
+            self.wake()  # this thread may not come back, and the system wakes nobody for that
         return happened
 
     def ready(self, timeout: float | None) -> bool:
@@ -95,6 +97,8 @@ class RankLoop(ABC):
             time.sleep(_LEAVE)
             return True
         try:
+            if DECRYPTED and not DECRYPTED.isdisjoint(self._handlers):
+                return True  # left since: who left it woke only those that slept
             if timeout is not None and 0 < timeout < _COARSE:
                 events = self._sleep_briefly(timeout)
             else:
