@@ -7,6 +7,7 @@ is pickled is opened only by the process it is addressed to, after its sender wa
 from __future__ import annotations
 
 import io
+import os
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 CALL, NOTE, RESULT, FAILURE = 1, 2, 3, 4
 
 _PARTS_OF_FAILURE = 5  # nothing, the pickle, the class, its words and the traceback
+
+_PACKAGE = f"{os.path.dirname(os.path.dirname(__file__))}/"
 
 _SEPARATORS = 3  # between the fields of a target that has no chain
 _MOST_REMEMBERED = 1 << 9  # bytes of a target
@@ -233,9 +236,7 @@ def result_frame(number: int, value: Any, codec: Codec = PLAIN) -> Frame:
 
 def failure_frame(number: int, error: BaseException) -> Frame:
     """Return the frame of an exception: its pickle if there is one, and in any case its words."""
-    import traceback
-
-    text = "".join(traceback.format_exception(error))
+    text = _traceback_of(error)
     try:
         pickled = pickle.dumps(error, protocol=5) if isinstance(error, Exception) else b""
     except Exception:  # an exception that holds something that cannot travel still tells its words
@@ -243,6 +244,16 @@ def failure_frame(number: int, error: BaseException) -> Frame:
     kind = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
     words = [part.encode(errors="replace") for part in (kind, str(error), text)]
     return Frame(FAILURE, number, [b"", pickled, *words])
+
+
+def _traceback_of(error: BaseException) -> str:
+    """Return the traceback of an error in the code of users; all of it where they have no part."""
+    import traceback
+
+    from gcm.tracebacks import users_traceback
+
+    told = users_traceback(error, also_ours=(_PACKAGE,))
+    return told if "  File " in told else "".join(traceback.format_exception(error))
 
 
 def outcome_of(frame: Frame | ChannelClosed, peer: str, codec: Codec = PLAIN) -> Any:

@@ -54,7 +54,7 @@ END_SECONDS = 3.0
 LOSS_SECONDS = 2.0
 """How long after a broken connection to wait for the news that a node was lost."""
 
-_OURS = (str(Path(__file__).parents[1]) + "/",)
+_OURS = (str(Path(__file__).parents[2]) + "/",)
 
 
 class DeployedAssembly:

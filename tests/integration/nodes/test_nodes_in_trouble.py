@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tools.on_grids import ROOT
+
 if TYPE_CHECKING:
     from tests.integration.nodes.conftest import Field
 
@@ -373,4 +375,5 @@ def test_hooks_that_call_each_other_in_a_circle_are_told_as_in_one_process(
     assert bool(code) is fails, errors
     assert sorted(there.splitlines()) == sorted(here.splitlines())
     assert ("ValueError: B cannot start" in errors) is fails
+    assert f"{ROOT}/runtime/" not in errors  # nor any other frame but those of the program
     assert field_of_work.wait_until_gone() == []
