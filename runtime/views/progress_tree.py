@@ -20,6 +20,7 @@ from runtime.views.facts import (
     RunEnded,
     RunPlanned,
     RunSeen,
+    RunStarted,
     StateChanged,
     WaitExplained,
 )
@@ -128,6 +129,7 @@ class ProgressTree:
         self.names = RankNames()
         self.goes_on = False
         self.code: int | None = None
+        self._has_started = False
         self.sites: list[tuple[str, list[ProgressPart]]] = []
         self.others: dict[str, ProgressPart] = {}
         self.samples: dict[Way, SentMessages] = {}
@@ -148,6 +150,8 @@ class ProgressTree:
                 self._plan(planned)
             case StateChanged() as changed:
                 self._change(fact.name, changed, fact.time)
+            case RunStarted():
+                self._has_started = True
             case RunSeen():
                 self._replace(self._never, STUCK, WAITING)
                 self._never.clear()
@@ -300,7 +304,9 @@ class ProgressTree:
             return RUNNING
         if states <= {PLANNED}:
             return PLANNED
-        return "ending" if states <= OVER or ranks[DONE] or ranks[ENDED] else STARTING
+        if states <= OVER or ranks[DONE] or ranks[ENDED]:
+            return "ending"
+        return RUNNING if self._has_started and not ranks else STARTING
 
 
 def _change(part: ProgressPart, state: str, detail: str) -> None:

@@ -20,6 +20,7 @@ from runtime.views.facts import (
     RunEnded,
     RunPlanned,
     RunSeen,
+    RunStarted,
     StateChanged,
     WaitExplained,
 )
@@ -82,6 +83,15 @@ def test_a_cluster_whose_ranks_all_wait_is_shown_as_waiting(plan: Plan) -> None:
         tree.take(change(rank, "running"))
         tree.take(fact(rank, RankSeen("in recv", calls=(call,))))
     assert drawn(tree)[2] == "   └─ 0:0 cluster0  waiting       ◌◌"
+    assert tree.phase() == "running"
+
+
+def test_an_assembly_without_ranks_runs_once_it_has_started() -> None:
+    tree = ProgressTree()
+    tree.take(change("site0/cluster0/node0", "starting", "node"))
+    assert tree.phase() == "starting"
+    tree.take(change("site0/cluster0/node0", "up", "node"))
+    tree.take(fact(MACHINE, RunStarted()))
     assert tree.phase() == "running"
 
 
