@@ -81,6 +81,22 @@ class PeersOnHosts:
         with ThreadPoolExecutor(4) as threads:
             list(threads.map(self.boot, self.peers))
 
+    def await_all_known(self) -> None:
+        """Wait until each peer knows all others: a run takes the hosts that are known by then."""
+        for peer in self.peers:
+            argv = [sys.executable, "-c", PEER, "hosts", "--json"]
+            argv += ["--folder", str(self.base / peer)]
+            deadline = time.monotonic() + PATIENCE
+            while True:
+                environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+                done = self.grid.run(peer, argv, timeout=60, env=environment)
+                if done.returncode == 0 and all(
+                    f'"peer:{one}"' in done.stdout for one in self.peers
+                ):
+                    break
+                assert time.monotonic() < deadline, done.stderr or done.stdout
+                time.sleep(0.1)
+
     def stop(self) -> None:
         """End all that still run."""
         for name in (*self.peers, *self.supernodes):

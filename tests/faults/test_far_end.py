@@ -141,7 +141,8 @@ def test_every_old_python_of_this_machine_is_named_with_its_version(
         version = python.name.removeprefix("python")
         assert re.fullmatch(
             rf"far/bad: {re.escape(str(python))} is Python {re.escape(version)}[.\d]*, which is too"
-            r" old\. Name a Python from 3\.11 on: --python PATH, in a descriptor <front-end",
+            r" old\. Name a Python from 3\.11 on: --python PATH, in a descriptor <front-end"
+            r" python='\.\.\.'/>",
             outcome.errors[0],
         ), outcome.errors[0]
 

@@ -58,11 +58,12 @@ def test_near_peers_are_a_site_and_a_run_needs_only_one_of_the_supernodes(
     lab: PeersOnHosts,
 ) -> None:
     lab.start()
+    lab.await_all_known()
     ranks = sum(SITES) // 2
     code, output, errors = lab.run("--verbose", "-n", str(ranks), "-r", "2", "-w", "60", "pi.py")
     assert code == 0, errors
     sites = {host: site for site, host in re.findall(r"(site\d+)/(c\d+): reached", errors)}
-    assert len(sites) == sum(SITES)
+    assert len(sites) == sum(SITES), errors
     near = [sites[host] for host in lab.peers[: SITES[0]]]
     far = [sites[host] for host in lab.peers[SITES[0] :]]
     assert not set(near) & set(far)

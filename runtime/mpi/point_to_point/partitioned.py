@@ -8,7 +8,6 @@ into the memory of the receiver wherever that is contiguous.
 
 from __future__ import annotations
 
-import copy
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -98,7 +97,9 @@ def _read(buf: Any, partitions: int, *, readonly: bool) -> tuple[Spec, Partition
 
 def _channel(m: CommunicatorMembers, ends: tuple[bytes, int, int, int]) -> CommunicatorMembers:
     """Return the communicator with a context for one pair of requests alone."""
-    channel = copy.copy(m)
+    from copy import copy  # ranks that send no parts have loaded this module, and not that
+
+    channel = copy(m)
     channel.context = derived_context(b"", "partitioned", *ends, next(_serial[ends]))
     with m.engine.lock:
         m.engine.box(channel.context, True).open(channel, m.inner)

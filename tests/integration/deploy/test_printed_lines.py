@@ -123,14 +123,14 @@ def test_no_table_is_wider_than_a_narrow_terminal(tmp_path: Path, name: str) -> 
     assert any(re.match(r"    (its )?name: ", line) for line in tables), tables
 
 
-def test_what_stays_at_a_peer_that_died_is_at_an_address_and_not_at_a_name_of_the_lab() -> None:
+def test_what_stays_at_a_peer_that_died_is_asked_of_its_owner_for_nobody_may_log_in() -> None:
     (typed,) = (one for one in SITUATIONS if one.name == "lab, a peer dies")
     with programs_and_lab(with_lab=True) as (folder, lab):
         printed = type_command(typed, folder, lab, terminal=False).printed.decode()
-    found = re.search(r"stay in (\S+):(\S+)\. Ask .* && scp -r (\S+):(\S+)/\. \S+\n", printed)
+    found = re.search(r"stays on (\S+) in /\S+\. Ask the owner of (\S+) for it\n", printed)
     assert found is not None, printed
-    assert found[1] == found[3] == "127.0.0.1"
-    assert found[2] == found[4]
+    assert found[1] == found[2]
+    assert "scp" not in printed
 
 
 def test_a_shell_completes_the_options_of_gcm_run(tmp_path: Path) -> None:
