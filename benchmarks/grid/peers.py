@@ -95,7 +95,7 @@ class PeersOnHosts:
                 ):
                     break
                 assert time.monotonic() < deadline, done.stderr or done.stdout
-                time.sleep(0.1)
+                time.sleep(0.1)  # they exchange what they know every 0.3 s
 
     def stop(self) -> None:
         """End all that still run."""

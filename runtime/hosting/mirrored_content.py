@@ -113,7 +113,7 @@ class MirroredContent:
         before = work_on(LinkElsewhere(number, f"{self.path}.start", current()))
         try:
             self._start(number)
-        except BaseException:
+        except BaseException:  # whatever it is, the nodes keep nothing of this start
             self._placements.let_fall(number)
             raise
         finally:

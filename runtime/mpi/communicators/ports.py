@@ -256,7 +256,7 @@ def _paired(
             engine.request(DESK_KEY, send)
             engine.wake()
         engine.waits.wait_for(waiting)
-    except BaseException:
+    except BaseException:  # a Ctrl-C too: nobody may be paired with who waits no more
         with engine.lock:
             engine.request(DESK_KEY, engine.desk.withdraw(question))
         raise

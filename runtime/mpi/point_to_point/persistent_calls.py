@@ -20,10 +20,31 @@ from runtime.mpi.values.numbers import integer
 from runtime.mpi.values.specs import read
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 
 _partitioned: Any = LazyModule("runtime.mpi.point_to_point.partitioned")
+
+
+def _in_parts(
+    m: CommunicatorMembers,
+    rank: int,
+    partitions: int,
+    near: Callable[[int], MPI.Prequest],
+    far: Callable[[int], MPI.Prequest],
+) -> MPI.Prequest:
+    """Return the request in parts for a rank: nobody, one of this cluster, or one of another."""
+    place = m.near_to(rank)
+    if place is None:
+        return far(integer(partitions))
+    made: MPI.Prequest
+    if place == MPI.PROC_NULL:
+        made = _partitioned.no_parts(m, integer(partitions))
+    else:
+        made = _partitioned.near_parts(m, near(place))
+    return made
 
 
 class PersistentCalls(MPI.Comm):
@@ -56,14 +77,11 @@ class PersistentCalls(MPI.Comm):
             return started_in_cluster(
                 MPI.Comm.Psend_init(self, buf, partitions, dest, tag, info), self
             )
-        near = m.near_to(dest)
-        if near == MPI.PROC_NULL:
-            return _partitioned.no_parts(m, integer(partitions))  # type: ignore[no-any-return]
-        if near is not None:
-            native = m.native.Psend_init(buf, partitions, near, tag, info)
-            return _partitioned.near_parts(m, native)  # type: ignore[no-any-return]
-        made: MPI.Prequest = _partitioned.send_parts(m, buf, integer(partitions), dest, tag)
-        return made
+        return _in_parts(
+            m, dest, partitions,
+            lambda near: m.native.Psend_init(buf, partitions, near, tag, info),
+            lambda count: _partitioned.send_parts(m, buf, count, dest, tag),
+        )  # fmt: skip
 
     def Precv_init(
         self,
@@ -80,14 +98,11 @@ class PersistentCalls(MPI.Comm):
             return started_in_cluster(
                 MPI.Comm.Precv_init(self, buf, partitions, source, tag, info), self
             )
-        near = m.near_to(source)
-        if near == MPI.PROC_NULL:
-            return _partitioned.no_parts(m, integer(partitions))  # type: ignore[no-any-return]
-        if near is not None:
-            native = m.native.Precv_init(buf, partitions, near, tag, info)
-            return _partitioned.near_parts(m, native)  # type: ignore[no-any-return]
-        made: MPI.Prequest = _partitioned.receive_parts(m, buf, integer(partitions), source, tag)
-        return made
+        return _in_parts(
+            m, source, partitions,
+            lambda near: m.native.Precv_init(buf, partitions, near, tag, info),
+            lambda count: _partitioned.receive_parts(m, buf, count, source, tag),
+        )  # fmt: skip
 
 
 def _refuse_replicas(call: str) -> None:

@@ -65,7 +65,7 @@ def added(
             of_client.bind(*binding[1:])
             bound.append(binding)
         made.start()
-    except BaseException:
+    except BaseException:  # an end of the run, too, leaves nothing of it bound
         for component, name, reference in reversed(bound):
             with suppress(Exception):  # what has failed is told
                 component.unbind(name, reference)
